@@ -1,0 +1,45 @@
+"""Random ensemble mixture, REM (Agarwal et al., 2020).
+
+    L(θ) = E_D [ (r + γ max_a' Σ_k α_k Q_θ'^k(s', a') − Σ_k α_k Q_θ^k(s, a))² ]
+    α ~ U(0, 1)^K, normalised to sum 1; one draw per update, shared by both networks
+
+Acts on the mean over heads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from rbve import ops
+from rbve.types import Array, Batch, Views
+
+HEAD = "ensemble"
+BOOTSTRAP = "state"
+
+
+class Config(NamedTuple):
+    pass
+
+
+@dataclass(frozen=True)
+class Options:
+    heads: int = 200  # K (Agarwal et al.)
+
+
+def loss(
+    views: Views, batch: Batch, config: Config, options: Options, td: ops.TD, key: Array
+) -> tuple[Array, dict[str, Array]]:
+    assert views.now.parts is not None
+    assert views.target.parts is not None
+    alpha = jax.random.uniform(key, (options.heads,))
+    alpha = alpha / jnp.sum(alpha)
+    mixed_now = jnp.einsum("k,...ka->...a", alpha, views.now.parts)
+    mixed_target = jnp.einsum("k,...ka->...a", alpha, views.target.parts)
+    q = ops.select(mixed_now, batch.action)
+    next_q = jnp.max(ops.mask(mixed_target, batch.next_legal), axis=-1)
+    td_loss = td(q, batch.reward, batch.discount, next_q)
+    return td_loss, {"td_loss": td_loss, "q": q}

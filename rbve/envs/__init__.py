@@ -1,0 +1,70 @@
+"""Environments by name: small ones written in JAX, and adapters to outside packages.
+
+A file in this folder is an environment: its name is the file's name and its `make` builds it.
+Nothing here imports JAX until an environment is loaded.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rbve.envs.base import Env, HostEnv
+
+ADAPTERS = {"gymnasium": "CartPole-v1", "bsuite": "catch/0"}  # with an example of what follows
+
+
+def names() -> list[str]:
+    """The environments written in JAX."""
+    found = {module.name for module in pkgutil.iter_modules(__path__)}
+    return sorted(name for name in found - {"base", *ADAPTERS} if not name.startswith("_"))
+
+
+def load(name: str, noise: float = 0.0) -> Env | HostEnv:
+    """Makes an environment: 'catch', 'memory_len:20', 'gymnasium:CartPole-v1', 'bsuite:catch/0'.
+
+    With probability `noise` the environment executes a uniformly random action.
+    """
+    kind, colon, option = name.partition(":")
+    if kind not in ADAPTERS and kind not in names():
+        raise ValueError(_unknown(name, kind))
+
+    from rbve.envs import base
+
+    base.check_noise(noise)
+    make = importlib.import_module(f"{__name__}.{kind}").make
+    if kind in ADAPTERS:
+        if not option:
+            raise ValueError(f"'{name}' lacks what to load, e.g. '{kind}:{ADAPTERS[kind]}'")
+        host: HostEnv = make(option)
+        return base.NoisyHostEnv(host, noise) if noise > 0.0 else host
+    env: Env = make(**_options(name, make, option)) if colon else make()
+    return base.with_action_noise(env, noise)
+
+
+def _options(name: str, make: Any, option: str) -> dict[str, int]:
+    """What follows the colon is the first parameter of the file's `make`, a whole number."""
+    kind = name.partition(":")[0]
+    parameters = list(inspect.signature(make).parameters)
+    if not parameters:
+        raise ValueError(f"'{name}': {kind} takes no option; write '{kind}'")
+    try:
+        return {parameters[0]: int(option)}
+    except ValueError:
+        raise ValueError(
+            f"'{name}': {parameters[0]} has to be a whole number, e.g. '{kind}:20'"
+        ) from None
+
+
+def _unknown(name: str, kind: str) -> str:
+    known = names()
+    hint = ""
+    for near in difflib.get_close_matches(kind, [*known, *ADAPTERS], n=1):
+        option = name.partition(":")[2] or ADAPTERS.get(near, "")
+        hint = f" Did you mean '{near}:{option}'?" if option else f" Did you mean '{near}'?"
+    outside = ", ".join(f"{adapter}:<id>" for adapter in ADAPTERS)
+    return f"unknown environment '{name}'.{hint} Known: {', '.join(known)}, {outside}"

@@ -1,0 +1,121 @@
+"""What an environment is: pure functions inside JAX, or an object outside it.
+
+Ends come in two kinds and are kept apart everywhere: `terminated` says that no value
+follows, `truncated` that a limit cut the episode while value would have continued.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+State = Any  # a pytree of arrays, private to its environment
+
+
+class Step(NamedTuple):
+    """What one step of a JAX environment gives."""
+
+    obs: Array  # observation after the step, shape env.obs_shape, float
+    reward: Array  # scalar float
+    terminated: Array  # bool: the episode ended and later value is 0
+    truncated: Array  # bool: cut by a limit; value continues
+    executed: Array  # int32: the action the environment executed
+
+
+class Env(NamedTuple):
+    """A JAX environment. It never resets itself: after an end the caller calls `reset`.
+
+    Floats have JAX's default width: 32 bits, or 64 under `jax_enable_x64`.
+    """
+
+    name: str  # what `rbve.envs.load` takes
+    obs_shape: tuple[int, ...]
+    actions: tuple[str, ...]  # action names, index = id
+    max_steps: int  # no episode is longer
+    reset: Callable[[Array], tuple[State, Array]]  # key -> state, obs
+    step: Callable[[State, Array, Array], tuple[State, Step]]  # state, action, key
+
+
+class HostEnv(Protocol):
+    """An environment outside JAX, stepped from Python."""
+
+    name: str  # what `rbve.envs.load` takes
+    obs_shape: tuple[int, ...]
+    actions: tuple[str, ...]  # action names, index = id
+    executed: int  # the action last executed; -1 before the first
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        """Starts an episode. A seed fixes all that follows; None goes on with the old one."""
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
+        """Gives obs, reward, terminated, truncated; at most one of the two ends is True."""
+
+    def close(self) -> None:
+        """Frees what the environment holds."""
+
+
+def check_noise(epsilon: float) -> float:
+    """Gives back a probability of action noise, or says what is wrong with it."""
+    if not 0.0 <= epsilon <= 1.0:
+        raise ValueError(f"action noise is a probability: give 0 <= epsilon <= 1, not {epsilon}")
+    return float(epsilon)
+
+
+def with_action_noise(env: Env, epsilon: float) -> Env:
+    """An environment that, with probability epsilon, executes a uniformly random action.
+
+    The draw is over all actions, so the chosen one is executed with probability
+    1 - epsilon + epsilon / len(actions). `Step.executed` tells which it was.
+    """
+    epsilon = check_noise(epsilon)
+    return _noisy(env, epsilon) if epsilon > 0.0 else env
+
+
+@functools.cache  # equal noise gives the identical functions, so that compiled code is shared
+def _noisy(env: Env, epsilon: float) -> Env:
+    def step(state: State, action: Array, key: Array) -> tuple[State, Step]:
+        noise_key, step_key = jax.random.split(key)
+        # One draw of two numbers is two to four times cheaper than bernoulli and randint.
+        strike, which = jax.random.uniform(noise_key, (2,))
+        random_action = (which * len(env.actions)).astype(jnp.int32)
+        executed = jnp.where(strike < epsilon, random_action, action)
+        return env.step(state, executed, step_key)
+
+    return env._replace(step=step)
+
+
+class NoisyHostEnv:
+    """`with_action_noise` for an environment outside JAX."""
+
+    def __init__(self, env: HostEnv, epsilon: float) -> None:
+        self.name = env.name
+        self.obs_shape = env.obs_shape
+        self.actions = env.actions
+        self.executed = -1
+        self._env = env
+        self._epsilon = check_noise(epsilon)
+        self._rng = np.random.default_rng()
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        if seed is not None:
+            # The spawn key keeps the noise independent of the environment's own draws,
+            # which may start from the same seed.
+            self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        self.executed = -1
+        return self._env.reset(seed)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
+        if self._rng.random() < self._epsilon:
+            action = int(self._rng.integers(len(self.actions)))
+        result = self._env.step(action)
+        self.executed = self._env.executed
+        return result
+
+    def close(self) -> None:
+        self._env.close()

@@ -1,0 +1,107 @@
+"""Cartpole: push a cart left, not at all, or right, so that its pole stays up.
+
+With force F in {-10, 0, +10}, cart mass 1, pole mass m = 0.1, total M = 1.1, half length
+l = 0.5 and g = 9.8:
+
+    u  = (F + m l θ̇² sin θ) / M
+    θ̈  = (g sin θ - u cos θ) / (l (4/3 - m cos² θ / M))
+    ẍ  = u - m l θ̈ cos θ / M
+
+Euler steps of 0.01 s advance x and θ by the old velocities. All four start in U(-.05, .05).
+A step is rewarded 1 while cos θ > 0.8 and |x| < 3, else 0 and the episode terminates. The
+time limit terminates too: later value is 0, as in the environment this one mirrors.
+
+Observation: x/3, ẋ/3, sin θ, cos θ, θ̇, t/10 s, of shape (1, 6).
+Equal to bsuite 0.3.6 `cartpole`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from rbve.envs.base import Env, Step
+
+CART_MASS = 1.0
+POLE_MASS = 0.1
+TOTAL_MASS = CART_MASS + POLE_MASS
+LENGTH = 0.5  # of half the pole
+FORCE = 10.0
+GRAVITY = 9.8
+SECONDS = 0.01  # per step
+MAX_SECONDS = 10.0
+MIN_HEIGHT = 0.8  # cos θ above which the pole counts as up
+MAX_X = 3.0
+START = 0.05
+# The mirrored clock adds 0.01 in 64-bit floats and ends strictly after 10 s: its sum after
+# 1000 steps is a rounding error below 10, so step 1001 is the last. Counting steps keeps
+# that in 32 bits.
+MAX_STEPS = 1001
+
+
+class State(NamedTuple):
+    x: Array  # cart position
+    x_dot: Array
+    theta: Array  # pole angle in radians, 0 upright; never wrapped, as cos θ > 0.8 bounds it
+    theta_dot: Array
+    clock: Array  # int32: steps taken
+
+
+def _observe(state: State) -> Array:
+    return jnp.stack(
+        [
+            state.x / MAX_X,
+            state.x_dot / MAX_X,
+            jnp.sin(state.theta),
+            jnp.cos(state.theta),
+            state.theta_dot,
+            state.clock.astype(float) * (SECONDS / MAX_SECONDS),
+        ]
+    )[None]
+
+
+def reset(key: Array) -> tuple[State, Array]:
+    x, x_dot, theta, theta_dot = jax.random.uniform(key, (4,), minval=-START, maxval=START)
+    state = State(x, x_dot, theta, theta_dot, jnp.int32(0))
+    return state, _observe(state)
+
+
+def step(state: State, action: Array, key: Array) -> tuple[State, Step]:
+    del key  # the dynamics are deterministic
+    action = jnp.asarray(action, jnp.int32)
+    force = (action - 1).astype(float) * FORCE
+    sin, cos = jnp.sin(state.theta), jnp.cos(state.theta)
+    pole = POLE_MASS * LENGTH
+    push = (force + pole * state.theta_dot**2 * sin) / TOTAL_MASS
+    theta_acc = (GRAVITY * sin - cos * push) / (LENGTH * (4 / 3 - POLE_MASS * cos**2 / TOTAL_MASS))
+    x_acc = push - pole * theta_acc * cos / TOTAL_MASS
+
+    state = State(
+        x=state.x + SECONDS * state.x_dot,
+        x_dot=state.x_dot + SECONDS * x_acc,
+        theta=state.theta + SECONDS * state.theta_dot,
+        theta_dot=state.theta_dot + SECONDS * theta_acc,
+        clock=state.clock + 1,
+    )
+    balanced = (jnp.cos(state.theta) > MIN_HEIGHT) & (jnp.abs(state.x) < MAX_X)
+    return state, Step(
+        obs=_observe(state),
+        reward=balanced.astype(float),
+        terminated=~balanced | (state.clock >= MAX_STEPS),
+        truncated=jnp.zeros_like(balanced),
+        executed=action,
+    )
+
+
+def make() -> Env:
+    return Env(
+        name="cartpole",
+        obs_shape=(1, 6),
+        actions=("left", "stay", "right"),
+        max_steps=MAX_STEPS,
+        reset=reset,
+        step=step,
+    )

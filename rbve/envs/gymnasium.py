@@ -1,0 +1,90 @@
+"""Any Gymnasium environment with discrete actions and Box or Discrete observations.
+
+Actions are numbered from 0, whatever the space starts from. A Box observation keeps its
+shape and becomes float32 (uint8, as of images, stays uint8); a Discrete one is one-hot.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from rbve.envs.base import HostEnv
+
+INSTALL = 'pip install "rbve[gymnasium]"'
+
+
+class GymnasiumEnv:
+    """A `HostEnv` around a Gymnasium environment."""
+
+    def __init__(self, name: str, env: gymnasium.Env[Any, Any]) -> None:
+        from gymnasium import spaces
+
+        actions = env.action_space
+        if not isinstance(actions, spaces.Discrete):
+            raise ValueError(
+                f"{name}: actions have to be Discrete, but the space is {actions}; "
+                "wrap the environment so that its actions are numbered"
+            )
+        observations = env.observation_space
+        self._one_hot: tuple[int, int] | None = None  # first value and number of values
+        if isinstance(observations, spaces.Discrete):
+            self._one_hot = (int(observations.start), int(observations.n))
+            self.obs_shape: tuple[int, ...] = (int(observations.n),)
+        elif isinstance(observations, spaces.Box):
+            self.obs_shape = tuple(observations.shape)
+        else:
+            raise ValueError(
+                f"{name}: observations have to be Box or Discrete, but the space is "
+                f"{observations}; wrap the environment, e.g. with "
+                "gymnasium.wrappers.FlattenObservation"
+            )
+        self.name = name
+        self._start = int(actions.start)
+        self.actions = tuple(str(self._start + i) for i in range(int(actions.n)))
+        self.executed = -1
+        self._dtype = np.uint8 if observations.dtype == np.uint8 else np.float32
+        self._env = env
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        obs, _ = self._env.reset(seed=seed)
+        self.executed = -1
+        return self._observation(obs)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
+        obs, reward, terminated, truncated, _ = self._env.step(self._start + int(action))
+        self.executed = int(action)
+        # Both flags can be set on one step: no value follows then, so termination wins.
+        ended = bool(terminated)
+        return self._observation(obs), float(reward), ended, bool(truncated) and not ended
+
+    def close(self) -> None:
+        self._env.close()
+
+    def _observation(self, obs: Any) -> np.ndarray:
+        if self._one_hot is None:
+            return np.array(obs, dtype=self._dtype)  # a copy: environments may reuse theirs
+        start, count = self._one_hot
+        return np.asarray(np.arange(count) == int(obs) - start, dtype=np.float32)
+
+
+def make(env_id: str, **kwargs: Any) -> HostEnv:
+    """Makes `gymnasium.make(env_id, **kwargs)`, e.g. of 'CartPole-v1'."""
+    name = f"gymnasium:{env_id}"
+    try:
+        import gymnasium
+    except ImportError as error:
+        raise ValueError(f"{name} needs the package gymnasium: {INSTALL} ({error})") from error
+    try:
+        env = gymnasium.make(env_id, **kwargs)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise ValueError(f"{name} cannot be made: {error}") from error
+    try:
+        return GymnasiumEnv(name, env)
+    except ValueError:
+        env.close()
+        raise

@@ -1,0 +1,1 @@
+"""Evaluation: rollouts and what they say about the values a policy claims."""

@@ -1,0 +1,142 @@
+"""Many episodes at once inside JAX, with the paper's value diagnostics.
+
+    over-estimation error   mean of max(Q(s, a) − G(s), 0)²
+    value error             mean of Q(s, a) − G(s)
+    action gap              mean of best minus second best Q
+
+over all visited states of an episode; a is the action taken and G the discounted return that
+followed. Episodes cut by a limit lack the tail of G and give no value figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rbve import ops
+from rbve.envs.base import Env
+from rbve.types import Array, Tree
+
+# (params, config, observations (E, ...), key) -> scores (E, A) that argmax acts on, values (E, A)
+Act = Callable[[Tree, Tree, Array, Array], tuple[Array, Array]]
+
+
+class Evaluation(NamedTuple):
+    """One entry per episode."""
+
+    returns: Array  # undiscounted
+    lengths: Array
+    terminated: Array  # bool; False = cut by a limit
+    overestimation: Array
+    value_error: Array
+    action_gap: Array
+
+    def summary(self, values: bool = True) -> dict[str, tuple[float, int]]:
+        """Means with the number of episodes behind each."""
+        host = Evaluation(*(np.asarray(field, np.float64) for field in self))
+        ended = host.terminated > 0
+        result = {
+            "return": (float(host.returns.mean()), len(ended)),
+            "episode_length": (float(host.lengths.mean()), len(ended)),
+        }
+        if not values:
+            return result
+        for name in ("overestimation", "value_error"):
+            column = getattr(host, name)[ended]
+            result[name] = (float(column.mean()) if ended.any() else float("nan"), int(ended.sum()))
+        result["action_gap"] = (float(host.action_gap.mean()), len(ended))
+        return result
+
+
+def make_rollout(
+    env: Env, act: Act, episodes: int, epsilon: float, gamma: float, clip_rewards: bool = False
+) -> Callable[[Tree, Tree, Array], Evaluation]:
+    """A pure function (params, config, key) -> Evaluation."""
+    actions = len(env.actions)
+
+    def rollout(params: Tree, config: Tree, key: Array) -> Evaluation:
+        key_reset, key_explore, key_net, key_env = jax.random.split(key, 4)
+        state, obs = jax.vmap(env.reset)(jax.random.split(key_reset, episodes))
+        strike, which = jax.random.uniform(key_explore, (2, env.max_steps, episodes))
+        explore = strike < epsilon
+        random_action = jnp.floor(which * actions).astype(jnp.int32)
+        record = {
+            name: jnp.zeros((env.max_steps, episodes)) for name in ("reward", "q", "gap", "alive")
+        }
+
+        def running(carry: tuple[Any, ...]) -> Array:
+            t, _, _, alive, _, _ = carry
+            return (t < env.max_steps) & jnp.any(alive)
+
+        def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            t, state, obs, alive, terminated, record = carry
+            scores, q = act(params, config, obs, jax.random.fold_in(key_net, t))
+            action = jnp.argmax(scores, axis=-1).astype(jnp.int32)
+            action = jnp.where(explore[t], random_action[t], action)
+            keys = jax.random.split(jax.random.fold_in(key_env, t), episodes)
+            state, outcome = jax.vmap(env.step)(state, action, keys)
+            now = {
+                "reward": jnp.where(alive, outcome.reward, 0.0),
+                "q": ops.select(q, action),
+                "gap": ops.action_gap(q),
+                "alive": alive,
+            }
+            record = {name: record[name].at[t].set(now[name]) for name in record}
+            terminated = terminated | (alive & outcome.terminated)
+            alive = alive & ~(outcome.terminated | outcome.truncated)
+            return t + 1, state, outcome.obs, alive, terminated, record
+
+        alive = jnp.ones(episodes, bool)
+        start = (jnp.zeros((), jnp.int32), state, obs, alive, ~alive, record)
+        *_, terminated, record = jax.lax.while_loop(running, step, start)
+        return measure(record, terminated, gamma, clip_rewards)
+
+    return rollout
+
+
+def measure(
+    record: dict[str, Array], terminated: Array, gamma: float, clip_rewards: bool
+) -> Evaluation:
+    """Figures per episode from (T, E) records of reward, q, gap and alive."""
+    reward = jnp.clip(record["reward"], -1, 1) if clip_rewards else record["reward"]
+
+    def back(g: Array, reward: Array) -> tuple[Array, Array]:
+        g = reward + gamma * g
+        return g, g
+
+    g = jax.lax.scan(back, jnp.zeros(reward.shape[1]), reward, reverse=True)[1]
+    alive = record["alive"]
+    lengths = jnp.sum(alive, axis=0)
+    error = record["q"] - g
+
+    def per_episode(values: Array) -> Array:
+        return jnp.sum(jnp.where(alive > 0, values, 0.0), axis=0) / lengths
+
+    return Evaluation(
+        returns=jnp.sum(record["reward"], axis=0),
+        lengths=lengths,
+        terminated=terminated,
+        overestimation=per_episode(ops.square(jnp.maximum(error, 0.0))),
+        value_error=per_episode(error),
+        action_gap=per_episode(record["gap"]),
+    )
+
+
+def uniform(params: Tree, config: Tree, obs: Array, key: Array, actions: int) -> Any:
+    """An Act without preference; with epsilon 1 it is the uniform policy."""
+    zeros = jnp.zeros((obs.shape[0], actions))
+    return zeros, zeros
+
+
+def random_return(env: Env, episodes: int = 1000, seed: int = 0) -> float:
+    """Mean return of the uniform policy."""
+
+    def act(params: Tree, config: Tree, obs: Array, key: Array) -> tuple[Array, Array]:
+        return uniform(params, config, obs, key, len(env.actions))
+
+    rollout = jax.jit(make_rollout(env, act, episodes, epsilon=1.0, gamma=1.0))
+    return float(np.mean(rollout((), (), jax.random.key(seed)).returns))

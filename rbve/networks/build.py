@@ -1,0 +1,67 @@
+"""From a description to a network."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from rbve.networks import heads
+from rbve.networks.layers import MLP
+from rbve.types import Array, Head
+
+HEADS: dict[str, type[eqx.Module]] = {
+    "q": heads.Q,
+    "policy": heads.Policy,
+    "ensemble": heads.Ensemble,
+    "quantile": heads.Quantile,
+}
+
+
+class Network(eqx.Module):
+    """Observations (B, ...) to a Head."""
+
+    torso: MLP
+    head: eqx.Module
+    behaviour: tuple[MLP, heads.Policy] | None  # a tower of its own, as public discrete BCQ has
+
+    def __call__(self, obs: Array, key: Array) -> Head:
+        x = obs.reshape(obs.shape[0], -1).T
+        head: Head = self.head(self.torso(x), key)  # type: ignore[operator]
+        if self.behaviour is None:
+            return head
+        torso, policy = self.behaviour
+        return head._replace(logits=policy(torso(x), key).logits)
+
+
+def build(
+    obs_shape: Sequence[int],
+    actions: int,
+    head: str,
+    options: Any,
+    hidden: Sequence[int],
+    key: Array,
+) -> Network:
+    """A network with the head an algorithm needs; all weights depend on `key`."""
+    kind = "q" if head == "q_policy" else head
+    if kind not in HEADS:
+        raise ValueError(f"unknown head {head!r}; use q_policy, {', '.join(HEADS)}")
+    key_torso, key_head, key_behaviour, key_logits = jax.random.split(key, 4)
+    inputs = math.prod(obs_shape)
+    make = HEADS[kind]
+    wanted = inspect.signature(make.__init__).parameters
+    chosen = {k: v for k, v in dataclasses.asdict(options).items() if k in wanted}
+    return Network(
+        torso=MLP(inputs, hidden, key_torso),
+        head=make(hidden[-1], actions, key_head, **chosen),
+        behaviour=(
+            (MLP(inputs, hidden, key_behaviour), heads.Policy(hidden[-1], actions, key_logits))
+            if head == "q_policy"
+            else None
+        ),
+    )

@@ -1,0 +1,217 @@
+"""The online agent whose learning is the data: DQN with Acme's defaults (the paper's appendix).
+
+Acting, replay and learning are one compiled program. The replay buffer is laid out as the dataset
+will be, T + 1 rows an episode, so recording is copying rows out. An n-step item may be sampled
+once its window is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.flatten_util import ravel_pytree
+
+from rbve import ops
+from rbve.algorithms import NoOptions
+from rbve.envs.base import Env
+from rbve.networks import build
+from rbve.recording import priorities
+from rbve.types import Array, Tree
+
+
+@dataclass(frozen=True)
+class Options:
+    """Acme's DQN defaults."""
+
+    hidden: tuple[int, ...] = (50, 50)  # Acme's bsuite example
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    gamma: float = 0.99
+    n_step: int = 5
+    epsilon: float = 0.05  # random actions, throughout
+    target_period: int = 100  # learner steps
+    steps_per_update: int = 8  # environment steps per learner step (32 samples per insert)
+    min_replay: int = 1000  # environment steps before learning starts
+    priority_exponent: float = 0.6
+    importance_exponent: float = 0.2
+
+
+class Buffer(NamedTuple):
+    obs: Array  # (C, ...)
+    action: Array  # (C,) int32, chosen by the agent; −1 in final rows
+    executed: Array  # (C,) int32, executed by the environment
+    reward: Array  # (C,)
+    terminated: Array  # (C,) bool
+    ended: Array  # (C,) bool, terminated or truncated
+
+
+class State(NamedTuple):
+    params: Array
+    target: Array
+    opt: Tree
+    updates: Array
+    env: Tree
+    obs: Array
+    key: Array
+    steps: Array  # environment steps done
+    row: Array  # where the next decision goes
+    first_row: Array  # of the running episode
+    episodes: Array  # complete ones
+    buffer: Buffer
+    tree: priorities.Tree
+
+
+class Agent(NamedTuple):
+    init: Callable[[Array], State]
+    advance: Callable[[State, Array, Array], State]  # state, blocks at most, episodes at most
+    unravel: Callable[[Array], Any]
+
+
+def make_agent(env: Env, capacity: int, options: Options) -> Agent:
+    """Pure functions of an agent whose buffer holds `capacity` rows."""
+    n, actions = options.n_step, len(env.actions)
+    optimiser = optax.adam(options.learning_rate)
+
+    def new_network(key: Array) -> Any:
+        return build(env.obs_shape, actions, "q", NoOptions(), options.hidden, key)
+
+    template = eqx.filter_eval_shape(new_network, jax.random.key(0))
+    unravel = ravel_pytree(jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), template))[1]
+
+    def q_values(params: Array, obs: Array) -> Array:
+        return unravel(params)(obs, jax.random.key(0)).q
+
+    def init(key: Array) -> State:
+        key_weights, key_reset, key_run = jax.random.split(key, 3)
+        params = ravel_pytree(new_network(key_weights))[0]
+        env_state, obs = env.reset(key_reset)
+        rows = capacity + 2
+        buffer = Buffer(
+            obs=jnp.zeros((rows, *env.obs_shape)).at[0].set(obs),
+            action=jnp.full(rows, -1, jnp.int32),
+            executed=jnp.full(rows, -1, jnp.int32),
+            reward=jnp.zeros(rows),
+            terminated=jnp.zeros(rows, bool),
+            ended=jnp.zeros(rows, bool),
+        )
+        zero = jnp.zeros((), jnp.int32)
+        return State(
+            params, params.copy(), optimiser.init(params), zero, env_state, obs, key_run,
+            zero, zero, zero, zero, buffer, priorities.empty(rows),
+        )  # fmt: skip
+
+    def act(state: State) -> State:
+        """One environment step, recorded; the windows it completes become samples."""
+        key, key_act, key_step, key_reset = jax.random.split(state.key, 4)
+        greedy = jnp.argmax(q_values(state.params, state.obs[None])[0]).astype(jnp.int32)
+        strike, which = jax.random.uniform(key_act, (2,))
+        action = jnp.where(strike < options.epsilon, (which * actions).astype(jnp.int32), greedy)
+        env_state, outcome = env.step(state.env, action, key_step)
+        ended = outcome.terminated | outcome.truncated
+        fresh_state, fresh_obs = env.reset(key_reset)
+        env_state = jax.tree.map(lambda a, b: jnp.where(ended, a, b), fresh_state, env_state)
+        obs = jnp.where(ended, fresh_obs, outcome.obs)
+        row, old = state.row, state.buffer
+        next_row = row + 1 + ended
+        buffer = Buffer(
+            obs=old.obs.at[row + 1].set(outcome.obs).at[next_row].set(obs),
+            action=old.action.at[row].set(action),
+            executed=old.executed.at[row].set(outcome.executed),
+            reward=old.reward.at[row].set(outcome.reward),
+            terminated=old.terminated.at[row].set(outcome.terminated),
+            ended=old.ended.at[row].set(ended),
+        )
+        recent = row - jnp.arange(n)
+        complete = (recent >= state.first_row) & (ended | (recent == row - n + 1))
+        recent = jnp.maximum(recent, 0)
+        # Items that are not complete keep what they have.
+        priority = jnp.where(complete, 1.0, state.tree[0][recent])
+        return state._replace(
+            env=env_state,
+            obs=obs,
+            key=key,
+            steps=state.steps + 1,
+            row=next_row,
+            first_row=jnp.where(ended, next_row, state.first_row),
+            episodes=state.episodes + ended,
+            buffer=buffer,
+            tree=priorities.write(state.tree, recent, priority),
+        )
+
+    def window(buffer: Buffer, row: Array) -> tuple[Array, Array, Array]:
+        """n-step reward, discount and bootstrap row of items (K,)."""
+        rows = row[:, None] + jnp.arange(n)
+        ended = buffer.ended[rows]
+        before = jnp.cumsum(ended, axis=1) - ended
+        inside = before == 0
+        steps = jnp.sum(inside, axis=1)
+        powers = options.gamma ** jnp.arange(n)
+        reward = jnp.sum(jnp.where(inside, buffer.reward[rows] * powers, 0.0), axis=1)
+        terminated = jnp.any(inside & buffer.terminated[rows], axis=1)
+        discount = jnp.where(terminated, 0.0, options.gamma**steps)
+        return reward, discount, row + steps
+
+    def learn(state: State) -> State:
+        key, key_sample = jax.random.split(state.key)
+        total = priorities.total(state.tree)
+        mass = jax.random.uniform(key_sample, (options.batch_size,)) * total
+        row = priorities.find(state.tree, mass)
+        probability = state.tree[0][row] / total
+        # Rounding may reach a row that is no sample: it gets no weight.
+        valid = probability > 0
+        importance = jnp.where(valid, probability, 1.0) ** -options.importance_exponent
+        importance = jnp.where(valid, importance / jnp.max(jnp.where(valid, importance, 0.0)), 0.0)
+        reward, discount, next_row = window(state.buffer, row)
+        obs, next_obs = state.buffer.obs[row], state.buffer.obs[next_row]
+        best = jnp.argmax(q_values(state.params, next_obs), axis=-1)
+        goal = reward + discount * ops.select(q_values(state.target, next_obs), best)
+
+        def loss(params: Array) -> tuple[Array, Array]:
+            error = ops.select(q_values(params, obs), state.buffer.action[row]) - goal
+            return jnp.mean(importance * ops.huber(error)), error
+
+        grad, error = jax.grad(loss, has_aux=True)(state.params)
+        direction, opt = optimiser.update(grad, state.opt)
+        params = optax.apply_updates(state.params, direction)
+        updates = state.updates + 1
+        priority = jnp.where(valid, jnp.abs(error) ** options.priority_exponent, 0.0)
+        # Items drawn twice carry the same error, so equal indices carry equal values.
+        return state._replace(
+            params=params,
+            target=jnp.where(updates % options.target_period == 0, params, state.target),
+            opt=opt,
+            updates=updates,
+            key=key,
+            tree=priorities.write(state.tree, row, priority),
+        )
+
+    def advance(state: State, blocks: Array, episodes: Array) -> State:
+        """Whole blocks of environment steps and one learner step, until either limit."""
+
+        def block(carry: tuple[State, Array]) -> tuple[State, Array]:
+            state, done = carry
+            state = jax.lax.fori_loop(0, options.steps_per_update, lambda _, s: act(s), state)
+            return state, done + 1
+
+        def block_and_learn(carry: tuple[State, Array]) -> tuple[State, Array]:
+            state, done = block(carry)
+            return learn(state), done
+
+        def room(carry: tuple[State, Array]) -> Array:
+            state, done = carry
+            space = state.row + 2 * options.steps_per_update < capacity
+            return (done < blocks) & (state.episodes < episodes) & space
+
+        def warming(carry: tuple[State, Array]) -> Array:
+            return room(carry) & (carry[0].steps + options.steps_per_update < options.min_replay)
+
+        carry = jax.lax.while_loop(warming, block, (state, jnp.zeros((), jnp.int32)))
+        return jax.lax.while_loop(room, block_and_learn, carry)[0]
+
+    return Agent(init, advance, unravel)

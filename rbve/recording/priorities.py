@@ -1,0 +1,52 @@
+"""Prioritised sampling: a tree of sums with wide nodes, kept and searched inside JAX.
+
+Wide nodes suit vector hardware: a search reads one contiguous row of WIDTH sums per level.
+Sums are recomputed, never incremented, so they do not drift.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from rbve.types import Array
+
+WIDTH = 64
+Tree = tuple[Array, ...]  # leaves first; each level holds the sums of WIDTH entries below
+
+
+def empty(capacity: int) -> Tree:
+    levels = []
+    size = capacity
+    while True:
+        size = -(-size // WIDTH) * WIDTH
+        levels.append(jnp.zeros(size))
+        if size == WIDTH:
+            return tuple(levels)
+        size //= WIDTH
+
+
+def write(tree: Tree, index: Array, value: Array) -> Tree:
+    """Set leaves (K,) to values (K,); equal indices must carry equal values."""
+    levels = [tree[0].at[index].set(value)]
+    for above in tree[1:]:
+        index = index // WIDTH
+        sums = jnp.sum(levels[-1].reshape(-1, WIDTH)[index], axis=-1)
+        levels.append(above.at[index].set(sums))
+    return tuple(levels)
+
+
+def total(tree: Tree) -> Array:
+    return jnp.sum(tree[-1])
+
+
+def find(tree: Tree, mass: Array) -> Array:
+    """The leaf under which each mass (K,) in [0, total) falls."""
+    index = jnp.zeros(mass.shape, jnp.int32)
+    for level in reversed(tree):
+        sums = jnp.cumsum(level.reshape(-1, WIDTH)[index], axis=-1)
+        child = jnp.sum(sums <= mass[:, None], axis=-1)
+        child = jnp.minimum(child, WIDTH - 1)  # rounding at the upper end
+        before = jnp.where(child > 0, jnp.take_along_axis(sums, child[:, None] - 1, 1)[:, 0], 0.0)
+        mass = mass - before
+        index = index * WIDTH + child
+    return index

@@ -1,0 +1,106 @@
+"""Words and colours of the report: methods, settings, kinds of data, reference returns."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from rbve.rows import Run
+
+# Display name and colour by algorithm, in the order of tables and figures. R-BVE alone is red;
+# the others come from a palette that stays apart under colour blindness (Okabe-Ito, Tol).
+METHODS: dict[str, tuple[str, str]] = {
+    "rbve": ("R-BVE", "#D62410"),
+    "bve": ("BVE", "#E69F00"),
+    "dqn": ("DDQN", "#0072B2"),
+    "rdqn": ("R-DQN", "#332288"),
+    "cql": ("CQL", "#009E73"),
+    "rem": ("REM", "#AA4499"),
+    "bcq": ("BCQ", "#117733"),
+    "iqn": ("IQN", "#56B4E9"),
+    "bc": ("BC", "#777777"),
+    "filtered_bc": ("filtered BC", "#222222"),
+    "mc": ("MC", "#8C6D1F"),
+}
+EMPHASISED = "rbve"
+OTHER_COLOURS = ("#882255", "#44AA99", "#6A5ACD", "#999933")
+
+SIGNS = {"lam": "λ", "nu": "ν", "alpha": "α", "beta": "β", "tau": "τ", "kappa": "κ", "gamma": "γ"}
+SIGNS |= {"learning_rate": "lr", "n_step": "n-step", "target_period": "target period"}
+
+REFERENCES = {
+    "behaviour_return": "behaviour (data mean)",
+    "best_return": "best episode in data",
+    "random_return": "random",
+    "reference_return": "online reference",
+}
+
+
+def env_of(run: Run) -> str | None:
+    return run.spec.get("spec", {}).get("env") or run.facts.get("env")
+
+
+def family(path: str) -> list[str]:
+    """Parts of a dataset's path without its seed: 'catch-seed3', 'catch_3', 'catch/3' → 'catch'."""
+    parts = [re.sub(r"[-_.]?seed[-_=]?\d+", "", part) for part in PurePath(path).parts]
+    parts = [re.sub(r"(^|[-_])s?\d{1,3}$", "", part) for part in parts]
+    return [part for part in parts if part]
+
+
+def problem_label(run: Run, full: bool) -> str:
+    """Environment, kind of data, what is kept of it: 'cartpole · 1% of episodes · below mean'."""
+    data, env = run.spec.get("data", {}), env_of(run)
+    parts = family(data.get("path", ""))
+    source = str(PurePath(*parts)) if full else "".join(parts[-1:])
+    if env and not full:
+        source = re.sub(rf"^{re.escape(env)}([-_. ]|$)", "", source)
+    labels = [env or "", source]
+    if data.get("keep", 1.0) != 1.0:
+        labels.append(f"{100 * data['keep']:g}% of episodes")
+    if data.get("side", "all") != "all":
+        labels.append(f"{data['side']} mean")
+    if data.get("action", "chosen") != "chosen":
+        labels.append(f"{data['action']} actions")
+    if env is None:
+        labels.append("data only")
+    return " · ".join(one_line(label) for label in labels if label)
+
+
+def method_name(name: str, algorithm: str, settings: Mapping[str, Any], run: Run) -> str:
+    if algorithm == "dqn":
+        double = run.spec["spec"].get("options", {}).get("double", True)
+        name = "DDQN" if double else "DQN"
+        settings = {key: value for key, value in settings.items() if key != "double"}
+    return one_line(f"{name} {describe(settings)}")
+
+
+def describe(settings: Mapping[str, Any]) -> str:
+    return " ".join(f"{SIGNS.get(name, name)}={brief(value)}" for name, value in settings.items())
+
+
+def brief(value: Any) -> str:
+    if value is None:
+        return "default"
+    if isinstance(value, bool | str):
+        return str(value).lower() if isinstance(value, bool) else value
+    return f"{value:g}" if isinstance(value, int | float) else json.dumps(value)
+
+
+def one_line(text: str) -> str:
+    """Printable on one line, whatever a path or setting holds."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def natural(text: str) -> list[tuple[int, float, str]]:
+    """Sort key with numbers by size."""
+    parts = re.split(r"(\d+(?:\.\d+)?(?:e[-+]?\d+)?)", text)
+    return [(0, float(part), "") if k % 2 else (1, 0.0, part) for k, part in enumerate(parts)]
+
+
+def lighten(colour: str, share: float) -> str:
+    """Mix with white, for further variants of one algorithm."""
+    parts = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+    return "#" + "".join(f"{round(part + (255 - part) * 0.7 * share):02x}" for part in parts)

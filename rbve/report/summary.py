@@ -1,0 +1,226 @@
+"""Runs grouped into problems and methods.
+
+A problem is an environment and a kind of data; a method is an algorithm with those settings that
+differ between its runs on the problem. The runs of a method differ in dataset and seed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rbve.report import statistics
+from rbve.report.labels import (
+    EMPHASISED,
+    METHODS,
+    OTHER_COLOURS,
+    REFERENCES,
+    describe,
+    env_of,
+    family,
+    lighten,
+    method_name,
+    natural,
+    one_line,
+    problem_label,
+)
+from rbve.report.statistics import Estimate
+from rbve.rows import Run
+
+MEASURES = ("return", "normalised_return", "overestimation", "value_error", "action_gap")
+# How often is measured does not make a method; the network's seed and its data are its members.
+NOT_A_SETTING = {"algorithm", "options", "env", "every", "eval_episodes"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """Runs of one algorithm with equal settings on one problem."""
+
+    algorithm: str
+    name: str  # for display, unique within the problem
+    settings: dict[str, Any]  # those that differ from other runs of the algorithm
+    colour: str
+    variant: int  # position among the methods of the same algorithm
+    runs: tuple[Run, ...]
+
+    @property
+    def n(self) -> int:
+        return len(self.runs)
+
+    @property
+    def emphasised(self) -> bool:
+        return self.algorithm == EMPHASISED
+
+    @property
+    def diverged(self) -> int:
+        return sum(run.last("diverged_at") is not None for run in self.runs)
+
+    def finals(self, measure: str) -> list[float | None]:
+        return [run.last(f"final/{measure}") for run in self.runs]
+
+    @cached_property
+    def estimates(self) -> dict[str, Estimate]:
+        return {name: statistics.estimate(self.finals(name)) for name in MEASURES}
+
+    @cached_property
+    def train_loss(self) -> Estimate:
+        return statistics.estimate(run.last("train/loss") for run in self.runs)
+
+    @cached_property
+    def curve(self) -> list[tuple[int, Estimate]]:
+        """Return at the steps all runs were evaluated at.
+
+        A diverged run ended early with its last finite weights, so its last return stands.
+        """
+        curves = [(returns(run), run.last("diverged_at") is not None) for run in self.runs]
+        curves = [(curve, ended) for curve, ended in curves if curve]
+        points = []
+        for step in sorted({step for curve, _ in curves for step in curve}):
+            values = [
+                curve[max(curve)] if ended and step > max(curve) else curve.get(step)
+                for curve, ended in curves
+            ]
+            if None not in values:
+                points.append((step, statistics.estimate(values)))
+        return points
+
+
+@dataclass(frozen=True)
+class Problem:
+    env: str | None
+    label: str  # unique within the report
+    methods: tuple[Method, ...]
+
+    @property
+    def runs(self) -> list[Run]:
+        return [run for method in self.methods for run in method.runs]
+
+    @cached_property
+    def datasets(self) -> dict[str, dict[str, Any]]:
+        """Facts by dataset, each dataset once however many runs it has."""
+        return {key_of(run.spec.get("data", {})): run.facts for run in self.runs}
+
+    @cached_property
+    def references(self) -> dict[str, float]:
+        """Known returns to compare with, each the mean over datasets."""
+        values = {
+            name: statistics.finite(facts.get(name) for facts in self.datasets.values())
+            for name in REFERENCES
+        }
+        return {name: float(np.mean(value)) for name, value in values.items() if len(value)}
+
+    @property
+    def evaluated(self) -> bool:
+        return any(method.estimates["return"].n or method.curve for method in self.methods)
+
+    @property
+    def ranked(self) -> list[Method]:
+        """Methods with a final return, best mean first."""
+        known = [method for method in self.methods if method.estimates["return"].n]
+        return sorted(known, key=lambda method: -method.estimates["return"].mean)
+
+
+def group(runs: Iterable[Run]) -> list[Problem]:
+    problems: dict[tuple[str, str], list[Run]] = {}
+    for run in distinct(runs):
+        problems.setdefault((str(env_of(run)), data_key(run)), []).append(run)
+    short = [problem_label(members[0], full=False) for members in problems.values()]
+    result = []
+    for members in problems.values():
+        label = problem_label(members[0], full=False)
+        if short.count(label) > 1:  # equal folder names in different places
+            label = problem_label(members[0], full=True)
+        result.append(Problem(env_of(members[0]), label, tuple(methods_of(members))))
+    return sorted(result, key=lambda problem: natural(problem.label))
+
+
+def distinct(runs: Iterable[Run]) -> list[Run]:
+    """Each job once: the same run found by two paths must not count as two."""
+    best: dict[str, Run] = {}
+    for run in runs:
+        if run.job not in best or len(run.rows) > len(best[run.job].rows):
+            best[run.job] = run
+    return list(best.values())
+
+
+def returns(run: Run) -> dict[int, float]:
+    rows = [row for row in run.rows if row.metric == "return" and math.isfinite(row.value)]
+    return {row.step: row.value for row in rows}
+
+
+def data_key(run: Run) -> str:
+    data = run.spec.get("data", {})
+    kept = {name: value for name, value in data.items() if name not in ("path", "keep_seed")}
+    return key_of({**kept, "family": family(data.get("path", ""))})
+
+
+def methods_of(runs: Sequence[Run]) -> list[Method]:
+    by_algorithm: dict[str, list[Run]] = {}
+    for run in runs:
+        by_algorithm.setdefault(algorithm_of(run), []).append(run)
+    known = list(METHODS)
+    strangers = sorted(set(by_algorithm) - set(known))
+    methods = []
+    for algorithm in sorted(by_algorithm, key=[*known, *strangers].index):
+        if algorithm in METHODS:
+            name, colour = METHODS[algorithm]
+        else:
+            name = one_line(algorithm)
+            colour = OTHER_COLOURS[strangers.index(algorithm) % len(OTHER_COLOURS)]
+        variants = split(by_algorithm[algorithm])
+        for index, (settings, members) in enumerate(variants):
+            methods.append(
+                Method(
+                    algorithm=algorithm,
+                    name=method_name(name, algorithm, settings, members[0]),
+                    settings=settings,
+                    colour=lighten(colour, index / max(len(variants), 3)),
+                    variant=index,
+                    runs=tuple(members),
+                )
+            )
+    return methods
+
+
+def split(runs: Sequence[Run]) -> list[tuple[dict[str, Any], list[Run]]]:
+    """Runs of one algorithm by the settings that differ between them."""
+    settings = [settings_of(run) for run in runs]
+    names = list(dict.fromkeys(name for each in settings for name in each))
+    differ = [name for name in names if len({key_of(each.get(name)) for each in settings}) > 1]
+    if "steps" in differ and "target_period" in differ:
+        pairs = {key_of([each.get("steps"), each.get("target_period")]) for each in settings}
+        if len(pairs) == len({key_of(each.get("steps")) for each in settings}):
+            differ.remove("target_period")  # it follows from the number of steps
+    groups: dict[str, tuple[dict[str, Any], list[Run]]] = {}
+    for run, each in zip(runs, settings, strict=True):
+        chosen = {name: each.get(name) for name in differ}
+        groups.setdefault(key_of(chosen), (chosen, []))[1].append(run)
+    return sorted(groups.values(), key=lambda pair: natural(describe(pair[0])))
+
+
+def settings_of(run: Run) -> dict[str, Any]:
+    spec = run.spec.get("spec", {})
+    common = {name: value for name, value in spec.items() if name not in NOT_A_SETTING}
+    return {
+        **run.spec.get("config", {}),
+        **spec.get("options", {}),
+        "file": str(spec.get("algorithm", "")),  # of two files with one name
+        "learning_rate": run.spec.get("learning_rate"),
+        **common,
+        "target_period": run.spec.get("target_period"),
+    }
+
+
+def algorithm_of(run: Run) -> str:
+    return Path(str(run.spec.get("spec", {}).get("algorithm", "unknown"))).stem
+
+
+def key_of(content: Any) -> str:
+    return json.dumps(content, sort_keys=True)

@@ -1,0 +1,205 @@
+"""The summary as lines of text, and from them rich tables, plain JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from rbve.report.labels import REFERENCES
+from rbve.report.statistics import Estimate
+from rbve.report.summary import MEASURES, Method, Problem
+
+ABSENT = "–"
+EVALUATED = (
+    "method",
+    "n",
+    "final return [95%]",
+    "normalised",
+    "over-estimation (median)",
+    "value error",
+    "action gap",
+    "diverged",
+)
+DATA_ONLY = ("method", "n", "last training loss", "diverged")
+
+
+class Line(NamedTuple):
+    """One row of a problem's table; without a method it is a reference."""
+
+    method: Method | None
+    cells: tuple[str, ...]
+
+
+def columns(problem: Problem) -> tuple[str, ...]:
+    return EVALUATED if problem.evaluated else DATA_ONLY
+
+
+def lines(problem: Problem) -> list[Line]:
+    if not problem.evaluated:
+        return [Line(method, data_only_cells(method)) for method in problem.methods]
+    places = return_places(problem)
+    result = [Line(method, evaluated_cells(method, places)) for method in problem.methods]
+    for name, value in problem.references.items():
+        blank = ("",) * (len(EVALUATED) - 3)
+        result.append(Line(None, (REFERENCES[name], "", number(value, places), *blank)))
+    return result
+
+
+def evaluated_cells(method: Method, places: int) -> tuple[str, ...]:
+    found = method.estimates
+    over = found["overestimation"]
+    return (
+        method.name,
+        str(method.n),
+        interval(found["return"], places) + share(found["return"], method),
+        number(found["normalised_return"].mean, 1),
+        number(over.median) + share(over, method),
+        number(found["value_error"].mean) + share(found["value_error"], method),
+        number(found["action_gap"].mean) + share(found["action_gap"], method),
+        str(method.diverged),
+    )
+
+
+def data_only_cells(method: Method) -> tuple[str, ...]:
+    loss = number(method.train_loss.mean) + share(method.train_loss, method)
+    return method.name, str(method.n), loss, str(method.diverged)
+
+
+def share(estimate: Estimate, method: Method) -> str:
+    """Say so where some of the runs lack a finite value."""
+    return f" ({estimate.n} of {method.n})" if 0 < estimate.n < method.n else ""
+
+
+def interval(estimate: Estimate, places: int | None = None) -> str:
+    mean = number(estimate.mean, places)
+    if estimate.low is None or estimate.high is None:
+        return mean
+    return f"{mean} [{number(estimate.low, places)}, {number(estimate.high, places)}]"
+
+
+def return_places(problem: Problem) -> int:
+    """Decimals that suit all returns of the problem, so that they compare at a glance."""
+    found = [method.estimates["return"] for method in problem.methods]
+    values = [value for each in found for value in (each.mean, each.low, each.high)]
+    known = [abs(v) for v in (*values, *problem.references.values()) if v is not None]
+    return decimals(max((v for v in known if math.isfinite(v)), default=0.0))
+
+
+def decimals(scale: float) -> int:
+    if scale >= 100:
+        return 0
+    if scale >= 10:
+        return 1
+    if scale >= 0.1 or scale == 0:
+        return 2
+    return min(7, 1 - math.floor(math.log10(scale)))
+
+
+def number(value: float | None, places: int | None = None) -> str:
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    size = abs(value)
+    if size >= 1e6 or 0 < size < 1e-6:
+        mantissa, exponent = f"{value:.1e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
+    text = f"{value:.{decimals(size) if places is None else places}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def tables(problems: Sequence[Problem]) -> list[Table]:
+    """One rich table per problem, to be printed by the caller."""
+    return [table(problem) for problem in problems]
+
+
+def table(problem: Problem) -> Table:
+    result = Table(title=Text(problem.label), title_justify="left")
+    for name in columns(problem):
+        result.add_column(name, justify="left" if name == "method" else "right")
+    known = lines(problem)
+    for index, line in enumerate(known):
+        last_method = line.method is not None and (
+            index + 1 == len(known) or known[index + 1].method is None
+        )
+        # Text and not markup: names may hold brackets.
+        cells = [Text(cell) for cell in line.cells]
+        result.add_row(*cells, style=row_style(line), end_section=last_method)
+    return result
+
+
+def row_style(line: Line) -> str:
+    if line.method is None:
+        return "dim"
+    return "bold" if line.method.emphasised else ""
+
+
+def as_json(problems: Sequence[Problem]) -> dict[str, Any]:
+    """The figures of the tables, unrounded; None where undefined."""
+    return {"problems": [problem_json(problem) for problem in problems]}
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    return {
+        "problem": problem.label,
+        "env": problem.env,
+        "runs": len(problem.runs),
+        "datasets": len(problem.datasets),
+        "references": {name: problem.references.get(name) for name in REFERENCES},
+        "methods": [method_json(method) for method in problem.methods],
+    }
+
+
+def method_json(method: Method) -> dict[str, Any]:
+    return {
+        "method": method.name,
+        "algorithm": method.algorithm,
+        "settings": method.settings,
+        "n": method.n,
+        "diverged": method.diverged,
+        **{name: estimate_json(method.estimates[name]) for name in MEASURES},
+        "train_loss": estimate_json(method.train_loss),
+        "jobs": [run.job for run in method.runs],
+    }
+
+
+def estimate_json(estimate: Estimate) -> dict[str, Any]:
+    content = estimate._asdict()
+    return {name: None if value != value else value for name, value in content.items()}
+
+
+def as_csv(problems: Sequence[Problem]) -> str:
+    """One line per method and per reference return."""
+    measures = [*MEASURES, "train_loss"]
+    statistics = [f"{name}_{field}" for name in measures for field in Estimate._fields]
+    names = ["problem", "env", "kind", "method", "algorithm", "runs", "diverged", *statistics]
+    file = io.StringIO()
+    writer = csv.DictWriter(file, names, lineterminator="\n")
+    writer.writeheader()
+    for problem in problems:
+        common = {"problem": problem.label, "env": problem.env}
+        for method in problem.methods:
+            content = method_json(method)
+            line = {
+                f"{name}_{field}": content[name][field]
+                for name in measures
+                for field in Estimate._fields
+            }
+            line |= {"kind": "method", "runs": method.n, "diverged": method.diverged}
+            writer.writerow(
+                {**common, **line, "method": method.name, "algorithm": method.algorithm}
+            )
+        for name, value in problem.references.items():
+            writer.writerow(
+                {
+                    **common,
+                    "kind": "reference",
+                    "method": REFERENCES[name],
+                    "return_mean": value,
+                }
+            )
+    return file.getvalue()

@@ -1,0 +1,84 @@
+"""Result rows: one tidy JSON-lines file per run, the job in its first line; reports read no more.
+
+{"job": "<id>", "spec": {...}, "facts": {...}}
+{"step": 5000, "metric": "return", "value": 0.98, "n": 100}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rbve.files import write_atomically
+
+FILE = "rows.jsonl"
+
+
+class Row(NamedTuple):
+    step: int  # updates done
+    metric: str
+    value: float  # NaN where undefined
+    n: int  # how many episodes, updates or evaluations the value averages
+
+
+class Run(NamedTuple):
+    """One file of rows."""
+
+    job: str  # id
+    spec: dict[str, Any]  # the whole Job
+    facts: dict[str, Any]  # of the data: behaviour, random and reference returns, sizes
+    rows: list[Row]
+
+    def last(self, metric: str) -> float | None:
+        values = [row.value for row in self.rows if row.metric == metric]
+        return values[-1] if values else None
+
+
+class RowFile:
+    """Appends rows; `keep` drops what was written after the last checkpoint."""
+
+    def __init__(self, folder: Path, job: str, spec: dict[str, Any], facts: dict[str, Any]) -> None:
+        self.path = folder / FILE
+        self.header = json.dumps({"job": job, "spec": spec, "facts": facts})
+        self.count = 0
+
+    def keep(self, count: int) -> None:
+        """Start from the first `count` rows on disk."""
+        lines = self.path.read_text().splitlines()[1 : count + 1] if count else []
+        if len(lines) < count:
+            raise ValueError(f"{self.path}: {len(lines)} rows, the checkpoint counted {count}")
+        self.count = count
+        write_atomically(self.path, ("\n".join([self.header, *lines]) + "\n").encode())
+
+    def append(self, rows: Sequence[Row]) -> None:
+        with open(self.path, "a") as file:
+            file.writelines(json.dumps(row._asdict()) + "\n" for row in rows)
+            file.flush()
+            os.fsync(file.fileno())
+        self.count += len(rows)
+
+
+def read(path: Path) -> Run:
+    try:
+        header, *lines = path.read_text().splitlines()
+        head = json.loads(header)
+        rows = [Row(**json.loads(line)) for line in lines]
+        return Run(head["job"], head["spec"], head["facts"], rows)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: not a file of result rows ({error})") from None
+
+
+def find(paths: Iterable[Path]) -> list[Run]:
+    """All runs below the given folders, in a stable order."""
+    runs = []
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path}: no such file or folder")
+        files = [path] if path.is_file() else sorted(path.rglob(FILE))
+        if not files:
+            raise ValueError(f"{path}: no {FILE} below; train with `rbve train ... --out {path}`")
+        runs += [read(file) for file in files]
+    return runs

@@ -1,0 +1,285 @@
+"""Train the members of one program: advance, evaluate, write rows, save, in that order.
+
+Every member has a folder of its own: rows.jsonl, checkpoint.safetensors and, at the end,
+policy.safetensors. Whatever the members' company, a member's folder is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rbve import envs
+from rbve.data.dataset import Dataset
+from rbve.envs.base import Env
+from rbve.evaluation.rollout import make_rollout
+from rbve.policy import Policy, act_function
+from rbve.rows import Row, RowFile
+from rbve.training.checkpoint import read_tensors, write_tensors
+from rbve.training.spec import Job, Spec
+from rbve.training.table import Table, pack
+from rbve.training.update import Member, Program, TrainState, make_program, member_keys
+
+CHECKPOINT = "checkpoint.safetensors"
+POLICY = "policy.safetensors"
+
+
+class Progress(NamedTuple):
+    """Told after every interval of every member."""
+
+    job: Job
+    step: int
+    metrics: dict[str, float]
+
+
+def is_finished(folder: Path) -> bool:
+    return (folder / POLICY).exists() and (folder / CHECKPOINT).exists()
+
+
+def train_members(
+    jobs: Sequence[Job],
+    datasets: Sequence[Dataset],
+    folders: Sequence[Path],
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    vectorise: bool | None = None,
+) -> None:
+    """Train jobs of one program, each on its dataset, resuming where a checkpoint is.
+
+    Members run one after another on a CPU device, which makes each equal to the same run done
+    alone, and vmapped on accelerators (`vectorise` overrides).
+    """
+    spec = jobs[0].spec
+    if any(job.program != jobs[0].program for job in jobs):
+        raise ValueError("jobs trained together must share one Spec")
+    algorithm = spec.load_algorithm()
+    kept = {id(data): algorithm.keep(data) for data in datasets}
+    table = pack([kept[id(data)] for data in datasets], spec.view, algorithm.bootstrap)  # type: ignore[arg-type]
+    program = make_program(spec, table.layout)
+    members = [
+        MemberRun(job, data, folder, program, table, index)
+        for index, (job, data, folder) in enumerate(zip(jobs, datasets, folders, strict=True))
+    ]
+    if vectorise is None:
+        vectorise = jax.default_backend() != "cpu"
+    advance = advance_together(program) if vectorise else advance_in_turn(program)
+    evaluate = make_evaluator(spec, program, members[0].dataset)
+    rows = jnp.asarray(table.rows)
+    for until in boundaries(spec):
+        active = [member for member in members if member.step < until and not member.finished]
+        results = advance(
+            [member.state for member in active],
+            rows,
+            [member.inputs for member in active],
+            until,
+        )
+        evaluations = [
+            evaluate(state, member, until)
+            for member, (state, _) in zip(active, results, strict=True)
+        ]
+        for member, (state, sums), evaluation in zip(active, results, evaluations, strict=True):
+            metrics = member.record(state, sums, evaluation, until)
+            on_progress(Progress(member.job, until, metrics))
+
+
+def boundaries(spec: Spec) -> list[int]:
+    return [*range(spec.every, spec.steps, spec.every), spec.steps]
+
+
+def advance_in_turn(program: Program) -> Callable[..., list[tuple[TrainState, Any]]]:
+    compiled = jax.jit(program.advance, donate_argnums=0)
+    return lambda states, rows, members, until: [
+        compiled(state, rows, member, until) for state, member in zip(states, members, strict=True)
+    ]
+
+
+def advance_together(program: Program) -> Callable[..., list[tuple[TrainState, Any]]]:
+    compiled = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None)))
+
+    def advance(states: Any, rows: Any, members: Any, until: int) -> Any:
+        if not states:
+            return []
+        stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+        inputs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *members)
+        result = compiled(stack, rows, inputs, until)
+        return [jax.tree.map(lambda leaf, k=k: leaf[k], result) for k in range(len(states))]
+
+    return advance
+
+
+def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[..., Any]:
+    if spec.env is None:
+        return lambda state, member, until: None
+    env = envs.load(spec.env)
+    check_fit(spec.env, env, dataset)
+    if not isinstance(env, Env):
+        from rbve.evaluation.host import evaluate_on_host
+
+        return lambda state, member, until: evaluate_on_host(
+            env, member.policy(state), spec, seed=until
+        )
+    act = act_function(program.algorithm, program.options, program.unravel)
+    rollout = jax.jit(
+        make_rollout(env, act, spec.eval_episodes, spec.eval_epsilon, spec.gamma, spec.clip_rewards)
+    )
+    return lambda state, member, until: rollout(
+        state.params, member.inputs.config, jax.random.fold_in(member.key_evaluation, until)
+    )
+
+
+def check_fit(name: str, env: Any, dataset: Dataset) -> None:
+    if tuple(env.obs_shape) != dataset.obs_shape or len(env.actions) != dataset.num_actions:
+        raise ValueError(
+            f"environment {name} has observations {tuple(env.obs_shape)} and {len(env.actions)} "
+            f"actions, the dataset {dataset.obs_shape} and {dataset.num_actions}"
+        )
+
+
+class MemberRun:
+    """One job's state, rows and files."""
+
+    def __init__(
+        self,
+        job: Job,
+        dataset: Dataset,
+        folder: Path,
+        program: Program,
+        table: Table,
+        index: int,
+    ) -> None:
+        self.job, self.dataset, self.folder, self.program = job, dataset, folder, program
+        key_weights, key_updates, self.key_evaluation = member_keys(job.seed)
+        config = program.algorithm.config(**job.config)
+        self.inputs = Member(
+            key=key_updates,
+            offset=jnp.int32(table.offset[index]),
+            count=jnp.int32(table.count[index]),
+            g_scale=jnp.float32(table.g_scale[index]),
+            learning_rate=jnp.float32(job.learning_rate),
+            target_period=jnp.int32(job.target_period),
+            config=jax.tree.map(jnp.float32, config),
+        )
+        self.state = program.init(key_weights)
+        self.step = 0
+        self.finished = False
+        self.evaluations: list[dict[str, tuple[float, int]]] = []
+        self.rows = RowFile(folder, job.id, job.to_json(), facts(dataset, job.spec.env))
+        self.resume()
+
+    def resume(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self.folder / CHECKPOINT
+        if not file.exists():
+            self.rows.keep(0)
+            return
+        arrays, info = read_tensors(file)
+        leaves, structure = jax.tree.flatten(self.state)
+        loaded = [arrays.get(f"state.{k}") for k in range(len(leaves))]
+        if info.get("job") != self.job.to_json() or any(leaf is None for leaf in loaded):
+            raise ValueError(f"{file}: belongs to another job; choose another output folder")
+        self.state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
+        self.step, self.finished = info["step"], info["finished"]
+        self.evaluations = [
+            {name: (value, n) for name, (value, n) in each.items()} for each in info["evaluations"]
+        ]
+        self.rows.keep(info["rows"])
+
+    def record(self, state: TrainState, sums: Any, evaluation: Any, until: int) -> dict[str, float]:
+        """Rows of the interval that ended at `until`, then the checkpoint that counts them."""
+        self.state = state
+        diverged = int(state.diverged_at)
+        updates = (diverged if diverged >= 0 else until) - self.step
+        rows = [
+            Row(until, f"train/{name}", value, updates)
+            for name, value in mean_metrics(sums, updates).items()
+        ]
+        if evaluation is not None:
+            measured = evaluation.summary(self.program.algorithm.values)
+            measured |= normalised(measured["return"], self.rows_facts())
+            self.evaluations = [*self.evaluations, measured][-self.job.spec.final_evaluations :]
+            rows += [Row(until, name, value, n) for name, (value, n) in measured.items()]
+        self.step = until
+        self.finished = until >= self.job.spec.steps or diverged >= 0
+        if diverged >= 0:
+            rows.append(Row(until, "diverged_at", float(diverged), 1))
+        if self.finished:
+            rows += final_rows(until, self.evaluations)
+        self.rows.append(rows)
+        if self.finished:
+            self.policy(state).save(self.folder / POLICY)
+        self.save()
+        return {row.metric: row.value for row in rows}
+
+    def rows_facts(self) -> dict[str, Any]:
+        return facts(self.dataset, self.job.spec.env)
+
+    def save(self) -> None:
+        leaves = jax.tree.leaves(self.state)
+        write_tensors(
+            self.folder / CHECKPOINT,
+            {f"state.{k}": np.asarray(leaf) for k, leaf in enumerate(leaves)},
+            {
+                "job": self.job.to_json(),
+                "step": self.step,
+                "finished": self.finished,
+                "rows": self.rows.count,
+                "evaluations": self.evaluations,
+            },
+        )
+
+    def policy(self, state: TrainState) -> Policy:
+        return Policy(
+            algorithm=self.program.algorithm,
+            options=self.program.options,
+            config=self.program.algorithm.config(**self.job.config),
+            network=self.program.unravel(state.params),
+            obs_shape=self.dataset.obs_shape,
+            actions=self.dataset.actions,
+            hidden=self.job.spec.hidden,
+            info={"job": self.job.to_json(), "step": int(state.step), "facts": self.rows_facts()},
+        )
+
+
+def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
+    """What a reader of the rows needs to know of the data."""
+    reference = dataset.provenance.get("reference", {})
+    return {
+        "env": env,
+        "episodes": dataset.num_episodes,
+        "transitions": dataset.num_transitions,
+        "actions": dataset.num_actions,
+        "behaviour_return": float(dataset.episode_return.mean()),
+        "best_return": float(dataset.episode_return.max()),
+        "random_return": reference.get("random"),
+        "reference_return": reference.get("online"),
+    }
+
+
+def normalised(measured: tuple[float, int], facts: dict[str, Any]) -> dict[str, tuple[float, int]]:
+    """100 · (return − random) / (online reference − random), where both are known."""
+    random, reference = facts["random_return"], facts["reference_return"]
+    if random is None or reference is None or reference == random:
+        return {}
+    value, n = measured
+    return {"normalised_return": (100 * (value - random) / (reference - random), n)}
+
+
+def mean_metrics(sums: dict[str, Any], updates: int) -> dict[str, float]:
+    means = {name: float(np.mean(value)) / max(updates, 1) for name, value in sums.items()}
+    means["grad_norm"] = float(np.sqrt(means.pop("grad_norm2")))
+    return means
+
+
+def final_rows(step: int, evaluations: list[dict[str, tuple[float, int]]]) -> list[Row]:
+    """The final figure: the mean of the last evaluations."""
+    names = evaluations[-1] if evaluations else {}
+    rows = []
+    for name in names:
+        values = [each[name] for each in evaluations if name in each]
+        mean = float(np.mean([value for value, _ in values]))
+        rows.append(Row(step, f"final/{name}", mean, sum(n for _, n in values)))
+    return rows

@@ -1,0 +1,172 @@
+"""What to train. A Job is JSON through and through; its id is a hash of that JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rbve import algorithms
+from rbve.algorithms import Algorithm
+from rbve.data.dataset import Dataset
+from rbve.data.transitions import View
+from rbve.ops import TD
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Choices shared by all members of one program, and the plan of the run."""
+
+    algorithm: str = "rbve"  # a name (`rbve train --help` lists them) or a path to a .py file
+    options: Mapping[str, Any] = field(default_factory=dict)  # the algorithm's Options
+    hidden: tuple[int, ...] = (56, 56)  # units per hidden layer (paper: 56, 56)
+    batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
+    td: str = "square"  # form of the TD loss: square or huber
+    gamma: float = 0.99  # discount per step (paper: .99)
+    n_step: int = 1  # window of summed rewards
+    clip_rewards: bool = False  # rewards to [−1, 1]
+    steps: int = 100_000  # updates (paper: 2M)
+    every: int = 0  # updates between evaluations and checkpoints; 0 = steps / 20
+    env: str | None = None  # environment to evaluate in; None = data only
+    eval_episodes: int = 100  # episodes per evaluation
+    eval_epsilon: float = 0.4**8  # share of random actions in evaluation (paper: .4⁸)
+    final_evaluations: int = 5  # last evaluations averaged for the final figure
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        if not self.every:
+            object.__setattr__(self, "every", max(1, self.steps // 20))
+        for name in ("batch_size", "steps", "every", "eval_episodes", "final_evaluations"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}")
+        if not self.hidden or min(self.hidden) < 1:
+            raise ValueError(f"hidden needs positive layer widths; got {self.hidden}")
+        if not 0 <= self.eval_epsilon <= 1:
+            raise ValueError(f"eval_epsilon must lie in [0, 1]; got {self.eval_epsilon}")
+        TD(self.td)  # type: ignore[arg-type]
+        self.view  # noqa: B018  checks γ and n
+
+    @property
+    def view(self) -> View:
+        return View(self.gamma, self.n_step, self.clip_rewards)
+
+    @property
+    def algorithm_name(self) -> str:
+        """Short, for tables and file names: a path to a .py file goes by its stem."""
+        return Path(self.algorithm).stem
+
+    def load_algorithm(self) -> Algorithm:
+        return algorithms.load(self.algorithm)
+
+    def load_options(self) -> Any:
+        return self.load_algorithm().options(**self.options)
+
+
+@dataclass(frozen=True)
+class DataRef:
+    """Which data: a store, and what is kept of it."""
+
+    path: str
+    keep: float = 1.0  # share of the episodes
+    keep_seed: int = 0
+    side: str = "all"  # episodes by return: all, above or below the mean
+    action: str = "chosen"  # the action that trains: chosen or executed
+
+    def of(self, dataset: Dataset) -> Dataset:
+        if self.action not in ("chosen", "executed"):
+            raise ValueError(f"action must be 'chosen' or 'executed'; got {self.action!r}")
+        if self.action == "executed":
+            dataset = dataset.with_executed_actions()
+        if self.side != "all":
+            dataset = dataset.filter_by_return(self.side)  # type: ignore[arg-type]
+        return dataset.subsample(self.keep, self.keep_seed)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One member: data, choices, numbers and a seed."""
+
+    data: DataRef
+    spec: Spec
+    config: Mapping[str, float] = field(default_factory=dict)  # the algorithm's Config
+    learning_rate: float = 3e-4  # Adam (paper grid: 8e-5, 1e-4, 3e-4)
+    target_period: int = 0  # updates between target syncs; 0 = steps / 800 (paper: 2500 of 2M)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.target_period:
+            object.__setattr__(self, "target_period", max(1, self.spec.steps // 800))
+        if self.target_period < 1 or self.seed < 0:
+            raise ValueError("target_period must be at least 1 and seed at least 0")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate must be positive; got {self.learning_rate}")
+
+    def to_json(self) -> dict[str, Any]:
+        return json.loads(json.dumps(dataclasses.asdict(self)))
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Job:
+        return Job(
+            **{
+                **content,
+                "data": DataRef(**content["data"]),
+                "spec": Spec(**content["spec"]),
+            }
+        )
+
+    @property
+    def id(self) -> str:
+        text = json.dumps(self.to_json(), sort_keys=True)
+        return f"{self.spec.algorithm_name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+    @property
+    def program(self) -> str:
+        """Members with equal programs train together."""
+        return json.dumps(dataclasses.asdict(self.spec), sort_keys=True)
+
+
+def resolve(spec: Spec, settings: Mapping[str, Any]) -> tuple[Spec, dict[str, float]]:
+    """Split settings by name into the algorithm's Options and its Config, defaults filled in."""
+    algorithm = spec.load_algorithm()
+    config = dict(algorithm.config()._asdict())
+    options = dataclasses.asdict(algorithm.options(**spec.options))
+    for name, value in settings.items():
+        if name in config:
+            config[name] = as_number(name, value)
+        elif name in options:
+            options[name] = as_type_of(options[name], name, value)
+        else:
+            known = [*config, *options]
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"{spec.algorithm} has no setting {name!r}.{hint} "
+                f"Known: {', '.join(known) or 'none'}"
+            )
+    return dataclasses.replace(spec, options=options), config
+
+
+def as_number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"setting {name!r} takes a number; got {value!r}") from None
+
+
+def as_type_of(default: Any, name: str, value: Any) -> Any:
+    if isinstance(default, bool):
+        known = {"true": True, "false": False, "1": True, "0": False}
+        if str(value).lower() not in known:
+            raise ValueError(f"setting {name!r} takes true or false; got {value!r}")
+        return known[str(value).lower()]
+    if isinstance(default, int):
+        number = as_number(name, value)
+        if number != int(number):
+            raise ValueError(f"setting {name!r} takes a whole number; got {value!r}")
+        return int(number)
+    return type(default)(value)

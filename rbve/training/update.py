@@ -1,0 +1,200 @@
+"""One update, and the compiled loop of many.
+
+The loop is a pure function of (state, table, member): which rows update k sees depends on the seed
+and k alone, so a run stopped anywhere and resumed equals one that never stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.flatten_util import ravel_pytree
+
+from rbve import ops
+from rbve.algorithms import Algorithm
+from rbve.networks import Network, build
+from rbve.training.spec import Spec
+from rbve.training.table import Layout
+from rbve.types import Array, Batch, Tree, Views
+
+DRAWS = 64  # updates whose rows are drawn at once
+
+
+class TrainState(NamedTuple):
+    params: Array  # (P,) all weights in one vector: one kernel per optimiser step
+    target: Array  # (P,)
+    opt: Tree
+    step: Array  # () int32, updates done
+    diverged_at: Array  # () int32, −1 while finite
+
+
+class Member(NamedTuple):
+    """What distinguishes members of one program; all traced."""
+
+    key: Array
+    offset: Array  # first row in the table
+    count: Array
+    g_scale: Array
+    learning_rate: Array
+    target_period: Array
+    config: Tree  # the algorithm's Config
+
+
+class Program(NamedTuple):
+    """The pure functions of one Spec."""
+
+    algorithm: Algorithm
+    options: Any
+    init: Callable[[Array], TrainState]  # key -> state
+    unravel: Callable[[Array], Network]
+    advance: Callable[..., tuple[TrainState, dict[str, Array]]]
+
+
+def member_keys(seed: int) -> tuple[Array, Array, Array]:
+    """Keys for (weights, updates, evaluation), one set per seed."""
+    weights, updates, evaluation = jax.random.split(jax.random.key(seed), 3)
+    return weights, updates, evaluation
+
+
+def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
+    """Rows (DRAWS, B) below count for the updates of one block, by counter alone."""
+    bits = jax.random.bits(jax.random.fold_in(key, block), (DRAWS, batch_size), jnp.uint32)
+    return ops.scale_to_range(bits, count)
+
+
+def make_program(spec: Spec, layout: Layout) -> Program:
+    algorithm, options = spec.load_algorithm(), spec.load_options()
+    td = ops.TD(spec.td)  # type: ignore[arg-type]
+    optimiser = optax.scale_by_adam()
+
+    def new_network(key: Array) -> Network:
+        return build(layout.obs_shape, layout.actions, algorithm.head, options, spec.hidden, key)
+
+    template = eqx.filter_eval_shape(new_network, jax.random.key(0))
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), template)
+    unravel = ravel_pytree(zeros)[1]
+
+    def init(key: Array) -> TrainState:
+        params = ravel_pytree(new_network(key))[0]
+        return TrainState(
+            params,
+            params.copy(),
+            optimiser.init(params),
+            jnp.zeros((), jnp.int32),
+            jnp.full((), -1, jnp.int32),
+        )
+
+    def mean_loss(
+        params: Array,
+        target: Network,
+        obs: Array,
+        next_obs: Array,
+        batch: Batch,
+        config: Tree,
+        key: Array,
+    ) -> tuple[Array, dict[str, Array]]:
+        now, later, target_draw, mixture = jax.random.split(key, 4)
+        online = unravel(params)
+        views = Views(
+            now=online(obs, now),
+            next=jax.lax.stop_gradient(online)(next_obs, later),
+            target=target(next_obs, target_draw),
+        )
+        value, metrics = algorithm.loss(views, batch, config, options, td, mixture)
+        mean = jnp.sum(value * batch.weight) / jnp.sum(batch.weight)
+        return mean, {"loss": value, **metrics}
+
+    def gradient(
+        params: Array,
+        target: Network,
+        obs: Array,
+        next_obs: Array,
+        batch: Batch,
+        config: Tree,
+        key: Array,
+    ) -> tuple[Array, dict[str, Array]]:
+        """Gradient and per-item metrics of one batch, wherever the batch came from."""
+        grad, metrics = jax.grad(mean_loss, has_aux=True)(
+            params, target, obs, next_obs, batch, config, key
+        )
+        return grad, metrics
+
+    def apply(state: TrainState, grad: Array, learning_rate: Array) -> tuple[TrainState, Array]:
+        """Adam, unless the gradient is not finite: then nothing changes but `diverged_at`."""
+        norm2 = jnp.vdot(grad, grad)
+        finite = jnp.isfinite(norm2)
+        direction, opt = optimiser.update(grad, state.opt)
+        kept = jax.tree.map(
+            lambda new, old: jnp.where(finite, new, old),
+            (state.params - learning_rate * direction, opt),
+            (state.params, state.opt),
+        )
+        diverged_at = jnp.where(finite, state.diverged_at, state.step)
+        return TrainState(kept[0], state.target, kept[1], state.step + finite, diverged_at), norm2
+
+    def metric_zeros(member: Member) -> dict[str, Array]:
+        rows = jnp.zeros((spec.batch_size, layout.width))
+        obs, next_obs, batch = layout.unpack(rows, member.g_scale)
+        shapes = jax.eval_shape(
+            mean_loss,
+            ravel_pytree(zeros)[0],
+            zeros,
+            obs,
+            next_obs,
+            batch,
+            member.config,
+            member.key,
+        )[1]
+        return {
+            "grad_norm2": jnp.zeros(()),
+            **{name: jnp.zeros(shape.shape, shape.dtype) for name, shape in shapes.items()},
+        }
+
+    def advance(
+        state: TrainState, rows: Array, member: Member, until: Array
+    ) -> tuple[TrainState, dict[str, Array]]:
+        """Update up to step `until`; metrics are sums over updates, one entry per item."""
+        key_draws, key_loss = jax.random.split(member.key)
+
+        def running(state: TrainState, stop: Array) -> Array:
+            return (state.step < stop) & (state.diverged_at < 0)
+
+        def segment(carry: tuple[TrainState, dict[str, Array]]) -> Any:
+            # Within a segment the target network and the drawn rows are constants, which
+            # keeps both out of the inner loop.
+            state, sums = carry
+            period = member.target_period
+            block = state.step // DRAWS
+            index = member.offset + draw(key_draws, block, member.count, spec.batch_size)
+            stop = jnp.minimum((block + 1) * DRAWS, (state.step // period + 1) * period)
+            stop = jnp.minimum(stop, until)
+            target = unravel(state.target)
+
+            def one(carry: tuple[TrainState, dict[str, Array]]) -> Any:
+                state, sums = carry
+                picked = rows.at[index[state.step % DRAWS]].get(mode="promise_in_bounds")
+                obs, next_obs, batch = layout.unpack(picked, member.g_scale)
+                key = jax.random.fold_in(key_loss, state.step)
+                grad, metrics = gradient(
+                    state.params, target, obs, next_obs, batch, member.config, key
+                )
+                state, norm2 = apply(state, grad, member.learning_rate)
+                metrics = {"grad_norm2": norm2, **metrics}
+                return state, jax.tree.map(jnp.add, sums, metrics)
+
+            state, sums = jax.lax.while_loop(
+                lambda carry: running(carry[0], stop), one, (state, sums)
+            )
+            synced = jnp.where(state.step % period == 0, state.params, state.target)
+            return state._replace(target=synced), sums
+
+        return jax.lax.while_loop(
+            lambda carry: running(carry[0], until), segment, (state, metric_zeros(member))
+        )
+
+    return Program(algorithm, options, init, unravel, advance)
