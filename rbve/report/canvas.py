@@ -92,7 +92,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str, bool]]) -> None
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places at least `gap` apart, near the wanted ones (ascending), least squares by pooling."""
+    """Ascending places up to 1, at least `gap` apart, near the wanted ones (pooled means)."""
     blocks: list[list[float]] = []  # [sum of (wanted − own offset), members]
     for index, place in enumerate(wanted):
         blocks.append([place - index * gap, 1.0])
@@ -101,7 +101,10 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
             blocks[-1][0] += total
             blocks[-1][1] += members
     starts = [total / members for total, members in blocks for _ in range(int(members))]
-    return [start + index * gap for index, start in enumerate(starts)]
+    places = [start + index * gap for index, start in enumerate(starts)]
+    for back in range(1, len(places) + 1):  # stay below the top of the axes
+        places[-back] = min(places[-back], 1 - (back - 1) * gap)
+    return places
 
 
 def label_marks(axes: Axes, marks: Sequence[tuple[float, str]]) -> int:
@@ -126,25 +129,14 @@ def title(
 ) -> None:
     """Three parts from the top: what, of which problem, how to read it."""
     height = axes.get_position().height * figure.get_figheight()
-    notes = textwrap.wrap(note, 84)
-    bottom = 1 + (above * LINE + 0.12) / height
-    for index, line in enumerate(reversed(notes)):
-        axes.text(
-            0,
-            bottom + index * LINE / height,
-            line,
-            transform=axes.transAxes,
-            fontsize=SIZE - 1,
-            color=MUTED,
-        )
-    axes.text(
-        0,
-        bottom + (len(notes) * LINE + 0.03) / height,
-        "\n".join(textwrap.wrap(f"{text}: {problem.label}", 62)),
-        transform=axes.transAxes,
-        fontsize=SIZE + 2,
-        fontweight="bold",
-    )
+    small = [*textwrap.wrap(problem.label, 74), *textwrap.wrap(note, 90)]
+    bottom = above * LINE + 0.12
+    for line in reversed(small):
+        place: dict[str, Any] = {"transform": axes.transAxes, "fontsize": SIZE - 1}
+        axes.text(0, 1 + bottom / height, line, color=MUTED, **place)
+        bottom += LINE
+    top = 1 + (bottom + 0.04) / height
+    axes.text(0, top, text, transform=axes.transAxes, fontsize=SIZE + 2, fontweight="bold")
 
 
 def finish(

@@ -12,10 +12,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from rbve.report import statistics
 from rbve.report.canvas import (
     INK,
     LINE,
     MUTED,
+    SIZE,
     Drawing,
     canvas,
     finish,
@@ -26,7 +28,7 @@ from rbve.report.canvas import (
     thousands,
     title,
 )
-from rbve.report.labels import REFERENCES
+from rbve.report.labels import SHORT_REFERENCES
 from rbve.report.summary import Method, Problem
 from rbve.report.table import number, return_places
 
@@ -60,14 +62,14 @@ def curves(problem: Problem, prefix: str) -> Drawing:
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))
     axes.set_xlim(0, max(step for method in methods for step, _ in method.curve))
-    axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     axes.grid(axis="y", color="#ececec", linewidth=0.7)
     with_n = not uniform(methods)
     ends = [
         (method.curve[-1][1].mean, named(method, with_n), method.colour, method.emphasised)
         for method in methods
     ]
-    ends += [(value, REFERENCES[name], MUTED, False) for name, value in shown.items()]
+    ends += [(value, SHORT_REFERENCES[name], MUTED, False) for name, value in shown.items()]
     label_ends(axes, ends)
     note = f"mean return of {count(methods)}; band: 95% bootstrap interval"
     if any(method.diverged for method in methods):
@@ -88,7 +90,7 @@ def draw_curve(axes: Axes, method: Method) -> None:
         [each.mean for each in found],
         color=method.colour,
         linewidth=2.6 if method.emphasised else 1.5,
-        linestyle=DASHES[method.variant % len(DASHES)],
+        linestyle=DASHES[method.dash % len(DASHES)],
         marker="o" if len(steps) == 1 else "",
         zorder=front,
         solid_capstyle="round",
@@ -106,7 +108,7 @@ def final_returns(problem: Problem, prefix: str) -> Drawing:
     methods = problem.methods
     figure, axes = canvas(rows_height(methods))
     places = return_places(problem)
-    marks = sorted((value, REFERENCES[name]) for name, value in problem.references.items())
+    marks, outside = marks_in_reach(problem)
     for value, _ in marks:
         axes.axvline(value, color="#9a9a9a", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
     for row, method in enumerate(methods):
@@ -124,13 +126,28 @@ def final_returns(problem: Problem, prefix: str) -> Drawing:
             axes.plot(found.mean, row, "o", color=method.colour, markersize=7, zorder=4)
         at_right(axes, row, number(found.mean, places), method)
     method_rows(axes, methods)
+    heading_at_right(axes, "mean")
     axes.set_xlabel("final return")
     axes.margins(x=0.04)
-    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     top = label_marks(axes, marks)
     note = f"dot: mean of {count(methods)}; bar: 95% bootstrap interval; faint: single runs"
+    if outside:
+        words = (f"{name} {number(value, places)}" for value, name in outside)
+        note += f"; off the axis: {', '.join(words)}"
     title(figure, axes, "Final returns", problem, note, above=top)
     return finish(figure, "returns", "Final returns", problem, note, prefix)
+
+
+def marks_in_reach(
+    problem: Problem,
+) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
+    """Reference returns to draw, and those so far off that they would squeeze the rest."""
+    values = statistics.finite(v for m in problem.methods for v in m.finals("return"))
+    reach = 2 * max(np.ptp(values), 1e-9 + 0.05 * np.abs(values).max())
+    marks = sorted((value, SHORT_REFERENCES[name]) for name, value in problem.references.items())
+    near = [m for m in marks if values.min() - reach <= m[0] <= values.max() + reach]
+    return near, [m for m in marks if m not in near]
 
 
 def overestimation(problem: Problem, prefix: str) -> Drawing:
@@ -145,11 +162,14 @@ def overestimation(problem: Problem, prefix: str) -> Drawing:
             axes.plot(found.median, row, "D", color=method.colour, markersize=6, zorder=4)
         at_right(axes, row, number(found.median), method)
     method_rows(axes, methods)
-    axes.set_xlabel("over-estimation error, mean of max(Q − G, 0)²  (0, then powers of ten)")
+    heading_at_right(axes, "median")
+    axes.set_xlabel("over-estimation error, mean of max(Q − G, 0)² (log scale, 0 at the left)")
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
-    note = f"diamond: median of {count(methods)}; faint: single runs; ×: not finite"
+    note = f"diamond: median of {count(methods)}; faint: single runs"
+    if not all(math.isfinite(value) for value in values):
+        note += "; ×: not finite"
     title(figure, axes, "Over-estimation error", problem, note)
     return finish(figure, "overestimation", "Over-estimation error", problem, note, prefix)
 
@@ -196,9 +216,14 @@ def method_rows(axes: Axes, methods: Sequence[Method]) -> None:
     axes.set_ylim(len(methods) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.hlines(
-        range(len(methods)), 0, 1, transform=axes.get_yaxis_transform(), color="#ececec", zorder=0
-    )
+    across = axes.get_yaxis_transform()
+    rows = range(len(methods))
+    axes.hlines(rows, 0, 1, transform=across, color="#e6e6e6", linewidth=0.8, zorder=0)
+
+
+def heading_at_right(axes: Axes, text: str) -> None:
+    place = axes.get_yaxis_transform()
+    axes.text(1.02, -0.72, text, transform=place, fontsize=SIZE - 1, color=MUTED)
 
 
 def at_right(axes: Axes, row: int, text: str, method: Method) -> None:

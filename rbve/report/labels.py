@@ -27,6 +27,7 @@ METHODS: dict[str, tuple[str, str]] = {
 }
 EMPHASISED = "rbve"
 OTHER_COLOURS = ("#882255", "#44AA99", "#6A5ACD", "#999933")
+RAMP = ("#0d0887", "#7e03a8", "#cc4778", "#f89540")  # for the settings of a lone algorithm
 
 SIGNS = {"lam": "λ", "nu": "ν", "alpha": "α", "beta": "β", "tau": "τ", "kappa": "κ", "gamma": "γ"}
 SIGNS |= {"learning_rate": "lr", "n_step": "n-step", "target_period": "target period"}
@@ -34,6 +35,12 @@ SIGNS |= {"learning_rate": "lr", "n_step": "n-step", "target_period": "target pe
 REFERENCES = {
     "behaviour_return": "behaviour (data mean)",
     "best_return": "best episode in data",
+    "random_return": "random",
+    "reference_return": "online reference",
+}
+SHORT_REFERENCES = {
+    "behaviour_return": "behaviour mean",
+    "best_return": "best in data",
     "random_return": "random",
     "reference_return": "online reference",
 }
@@ -100,7 +107,18 @@ def natural(text: str) -> list[tuple[int, float, str]]:
     return [(0, float(part), "") if k % 2 else (1, 0.0, part) for k, part in enumerate(parts)]
 
 
+def mix(first: str, second: str, share: float) -> str:
+    """Colour between two, `share` of the way."""
+    pairs = [(int(first[k : k + 2], 16), int(second[k : k + 2], 16)) for k in (1, 3, 5)]
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
 def lighten(colour: str, share: float) -> str:
-    """Mix with white, for further variants of one algorithm."""
-    parts = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
-    return "#" + "".join(f"{round(part + (255 - part) * 0.7 * share):02x}" for part in parts)
+    """Mix with white, for further settings of one algorithm among others."""
+    return mix(colour, "#ffffff", 0.7 * share)
+
+
+def ramp(share: float) -> str:
+    place = share * (len(RAMP) - 1)
+    left = min(int(place), len(RAMP) - 2)
+    return mix(RAMP[left], RAMP[left + 1], place - left)

@@ -14,6 +14,7 @@ from rbve.report.canvas import Drawing
 from rbve.report.figures import draw
 from rbve.report.labels import one_line
 from rbve.report.summary import Method, Problem
+from rbve.report.words import best_words, headline, plural, sizes
 from rbve.rows import Run
 
 PAGE = "index.html"
@@ -32,12 +33,12 @@ DEFINITIONS = {
     "runs such an interval is a rough guide and tends to be too narrow.",
     "Normalised": "100 × (return − random) / (online reference − random): 0 is a random policy, "
     "100 the best snapshot of the online agent.",
-    "Over-estimation error": "Mean of max(Q − G, 0)² over the steps of evaluated episodes: Q is the "
-    "value the network claims for the action taken, G the discounted return that followed. 0 means "
-    "no step was over-valued. Episodes cut by a time limit are left out, since their G is not known. "
-    "The table gives the median over runs, since a single run can dwarf the rest.",
-    "Value error": "Mean of Q − G over the same steps, with sign: positive where the network claims "
-    "too much.",
+    "Over-estimation error": "Mean of max(Q − G, 0)² over the steps of evaluated episodes: Q is "
+    "the value the network claims for the action taken, G the discounted return that followed. "
+    "0 means no step was over-valued. Episodes cut by a time limit are left out, since their G is "
+    "not known. The table gives the median over runs, since a single run can dwarf the rest.",
+    "Value error": "Mean of Q − G over the same steps, with sign: positive where the network "
+    "claims too much.",
     "Action gap": "Mean difference between the highest and the second-highest Q of a state.",
     "Diverged": "Runs whose gradients stopped being finite. They end there with their last finite "
     "weights, and those weights are evaluated.",
@@ -66,6 +67,7 @@ a { color: inherit; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
 .scroll > table { margin: .8rem 0; }
 th, td { padding: .32rem .8rem; text-align: right; white-space: nowrap; }
+nav tbody th { white-space: normal; min-width: 9rem; }
 th:first-child, td:first-child, tbody th { text-align: left; padding-left: 0; }
 thead th { font-weight: 600; color: var(--muted); border-bottom: 2px solid var(--line);
   vertical-align: bottom; }
@@ -78,7 +80,8 @@ tr.reference th, tr.reference td { color: var(--muted); font-style: italic; bord
   gap: 1rem; align-items: start; margin: 1rem 0; }
 figure { margin: 0; background: #fff; border: 1px solid var(--line); border-radius: .5rem;
   padding: .4rem; overflow-x: auto; min-width: 0; }
-figure svg { display: block; width: 100%; min-width: 30rem; max-width: 46rem; height: auto; }
+figure svg { display: block; width: 100%; min-width: 34rem; max-width: 46rem; height: auto; }
+figure:first-child { grid-row: span 2; }
 details { margin: .5rem 0; max-width: 60rem; }
 summary { cursor: pointer; padding: .2rem 0; }
 details details { margin-left: 1rem; }
@@ -175,85 +178,6 @@ def section(problem: Problem, name: str, drawings: Sequence[Drawing]) -> str:
 </details>
 </section>
 """
-
-
-def headline(problem: Problem) -> list[str]:
-    """Sentences computed from the numbers: the best, what is not apart from it, what went wrong."""
-    if not problem.ranked:
-        missing = "trained from data alone, no environment to evaluate in"
-        if problem.env:
-            missing = "no run has been evaluated to its end yet"
-        return [f"No returns: {missing}.", *diverged_words(problem)]
-    best = best_words(problem)
-    behaviour = problem.references.get("behaviour_return")
-    if behaviour is not None:
-        best += f"; behaviour {table.number(behaviour, table.return_places(problem))}"
-    sentences = [f"Best mean return: {best}."]
-    near = close_to_best(problem)
-    if near:
-        sentences.append(f"The intervals of {listing(near)} overlap with it.")
-    over = [m for m in problem.methods if m.estimates["overestimation"].n]
-    if len(over) > 1:
-        over.sort(key=lambda method: method.estimates["overestimation"].median)
-        low, high = (
-            table.number(m.estimates["overestimation"].median) for m in (over[0], over[-1])
-        )
-        if low != high:
-            sentences.append(
-                f"Median over-estimation error: lowest {over[0].name} {low}, "
-                f"highest {over[-1].name} {high}."
-            )
-    return [*sentences, *diverged_words(problem)]
-
-
-def best_words(problem: Problem) -> str:
-    if not problem.ranked:
-        return table.ABSENT
-    best = problem.ranked[0]
-    found = best.estimates["return"]
-    equal = [m.name for m in problem.ranked if m.estimates["return"].mean == found.mean]
-    words = table.interval(found, table.return_places(problem))
-    return (
-        f"{listing(equal)} {words} (n={found.n})"
-        if len(equal) == 1
-        else (f"{listing(equal)}, each {table.number(found.mean, table.return_places(problem))}")
-    )
-
-
-def close_to_best(problem: Problem) -> list[str]:
-    best = problem.ranked[0].estimates["return"]
-    if best.low is None:
-        return []
-    others = [(m.name, m.estimates["return"]) for m in problem.ranked[1:]]
-    return [
-        name
-        for name, found in others
-        if found.mean < best.mean and found.high is not None and found.high >= best.low
-    ]
-
-
-def diverged_words(problem: Problem) -> list[str]:
-    counts = [(m.name, m.diverged, m.n) for m in problem.methods if m.diverged]
-    words = [f"{name} {count} of {n}" for name, count, n in counts]
-    return [f"Diverged runs: {listing(words)}."] if words else []
-
-
-def sizes(problem: Problem) -> str:
-    episodes = [facts.get("episodes") for facts in problem.datasets.values()]
-    known = sorted(count for count in episodes if count is not None)
-    words = f"{plural(len(problem.runs), 'run')}, {plural(len(problem.datasets), 'dataset')}"
-    if not known:
-        return f"{words}."
-    span = f"{known[0]:,}" if known[0] == known[-1] else f"{known[0]:,} to {known[-1]:,}"
-    return f"{words} of {span} episodes."
-
-
-def listing(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def html_table(problem: Problem) -> str:

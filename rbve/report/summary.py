@@ -30,6 +30,7 @@ from rbve.report.labels import (
     natural,
     one_line,
     problem_label,
+    ramp,
 )
 from rbve.report.statistics import Estimate
 from rbve.rows import Run
@@ -47,16 +48,13 @@ class Method:
     name: str  # for display, unique within the problem
     settings: dict[str, Any]  # those that differ from other runs of the algorithm
     colour: str
-    variant: int  # position among the methods of the same algorithm
+    dash: int  # line style, tells settings of one algorithm among others apart
+    emphasised: bool
     runs: tuple[Run, ...]
 
     @property
     def n(self) -> int:
         return len(self.runs)
-
-    @property
-    def emphasised(self) -> bool:
-        return self.algorithm == EMPHASISED
 
     @property
     def diverged(self) -> int:
@@ -175,14 +173,18 @@ def methods_of(runs: Sequence[Run]) -> list[Method]:
             name = one_line(algorithm)
             colour = OTHER_COLOURS[strangers.index(algorithm) % len(OTHER_COLOURS)]
         variants = split(by_algorithm[algorithm])
+        alone = len(by_algorithm) == 1 and len(variants) > 1  # a sweep of settings
         for index, (settings, members) in enumerate(variants):
             methods.append(
                 Method(
                     algorithm=algorithm,
                     name=method_name(name, algorithm, settings, members[0]),
                     settings=settings,
-                    colour=lighten(colour, index / max(len(variants), 3)),
-                    variant=index,
+                    colour=ramp(index / (len(variants) - 1))
+                    if alone
+                    else lighten(colour, index / max(len(variants), 3)),
+                    dash=0 if alone else index,
+                    emphasised=algorithm == EMPHASISED and not alone,
                     runs=tuple(members),
                 )
             )

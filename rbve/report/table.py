@@ -105,6 +105,8 @@ def number(value: float | None, places: int | None = None) -> str:
     if value is None or not math.isfinite(value):
         return ABSENT
     size = abs(value)
+    if size == 0 and places is None:
+        return "0"
     if size >= 1e6 or 0 < size < 1e-6:
         mantissa, exponent = f"{value:.1e}".split("e")
         return f"{mantissa}e{int(exponent)}"

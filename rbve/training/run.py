@@ -120,7 +120,13 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
         from rbve.evaluation.host import evaluate_on_host
 
         return lambda state, member, until: evaluate_on_host(
-            env, member.policy(state), spec, seed=until
+            env,
+            member.policy(state),
+            spec.eval_episodes,
+            spec.eval_epsilon,
+            spec.gamma,
+            spec.clip_rewards,
+            seed=until,
         )
     act = act_function(program.algorithm, program.options, program.unravel)
     rollout = jax.jit(

@@ -171,9 +171,7 @@ def test_cql_lowers_the_soft_maximum_against_the_logged_action() -> None:
     np.testing.assert_allclose(values("cql", views, one, alpha=0.5), [0.9431472], rtol=1e-6)
     np.testing.assert_allclose(values("cql", views, one), [0.2638629], rtol=1e-6)
     # Without the third action: log 3 − log 2 = .4054651.
-    masked = one._replace(
-        legal=jnp.array([[True, True, False]]), next_legal=jnp.ones((1, 3), bool)
-    )
+    masked = one._replace(legal=jnp.array([[True, True, False]]), next_legal=jnp.ones((1, 3), bool))
     np.testing.assert_allclose(values("cql", views, masked, alpha=0.5), [0.4527326], rtol=1e-6)
 
 
@@ -302,9 +300,7 @@ def test_iqn_divides_by_kappa() -> None:
 
 
 def test_iqn_does_not_choose_illegal_actions() -> None:
-    masked = IQN_BATCH._replace(
-        legal=jnp.ones((1, 2), bool), next_legal=jnp.array([[True, False]])
-    )
+    masked = IQN_BATCH._replace(legal=jnp.ones((1, 2), bool), next_legal=jnp.array([[True, False]]))
     # All goals are 1 + .5·20 = 11: .25·(11 − .5) + .75·(9 − .5).
     np.testing.assert_allclose(values("iqn", IQN_VIEWS, masked), [9.0], rtol=1e-6)
 
@@ -322,7 +318,9 @@ def test_cloning_is_the_negative_log_likelihood(name: str) -> None:
 
 def test_filtered_bc_keeps_episodes_above_the_mean_return() -> None:
     def episode(rewards: list[float]) -> Episode:
-        return Episode.from_steps(np.zeros((len(rewards) + 1, 1)), [0] * len(rewards), rewards, True)
+        return Episode.from_steps(
+            np.zeros((len(rewards) + 1, 1)), [0] * len(rewards), rewards, True
+        )
 
     # Returns 1, 3, 8, 0: the mean is 3, the median 2; per step the second is best.
     data = Dataset.from_episodes(map(episode, ([1], [3], [2] * 4, [0, 0])), 1)

@@ -1,0 +1,20 @@
+"""rbve: learn decisions from logged data when actions are discrete and nobody may experiment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+__all__ = ["Dataset", "Episode", "Policy", "evaluate", "load", "record", "report", "train"]
+
+if TYPE_CHECKING:
+    from rbve.api import Dataset, Episode, Policy, evaluate, load, record, report, train
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that `rbve --help` need not wait for JAX.
+    if name in __all__:
+        from rbve import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'rbve' has no attribute {name!r}")

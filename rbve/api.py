@@ -1,0 +1,143 @@
+"""The Python interface: load, record, train, evaluate, report."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rbve import backend
+
+backend.prepare()
+
+import jax  # noqa: E402
+
+from rbve import envs  # noqa: E402
+from rbve.data import Dataset, Episode, load  # noqa: E402
+from rbve.envs.base import Env  # noqa: E402
+from rbve.evaluation.host import evaluate_on_host  # noqa: E402
+from rbve.evaluation.rollout import make_rollout  # noqa: E402
+from rbve.policy import Policy  # noqa: E402
+from rbve.recording import record as recording  # noqa: E402
+from rbve.report import write_report as report  # noqa: E402
+from rbve.sweep import local  # noqa: E402
+from rbve.training.run import POLICY, Progress  # noqa: E402
+from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
+
+__all__ = ["Dataset", "Episode", "Policy", "evaluate", "load", "record", "report", "train"]
+
+IN_MEMORY = "in memory"  # stands for the path of a Dataset that was passed as an object
+
+
+def record(
+    env: str,
+    out: str | Path,
+    episodes: int | None = None,
+    policy: Policy | str | Path | None = "online",
+    epsilon: float = 0.0,
+    noise: float = 0.0,
+    seed: int = 0,
+    keep: float = 1.0,
+    overwrite: bool = False,
+    on_progress: recording.OnProgress = lambda progress: None,
+) -> Dataset:
+    """Record a dataset and open it.
+
+    `policy` is "online" (a DQN while it learns), "uniform", or a Policy or its file, which acts
+    with a share `epsilon` of random actions. With probability `noise` the environment executes a
+    random action instead of the chosen one.
+    """
+    count = episodes if episodes is not None else recording.default_episodes(env)
+    if policy == "online":
+        recording.record_online(
+            env, Path(out), count, noise, seed, keep, overwrite, on_progress=on_progress
+        )
+    else:
+        chosen = None if policy in (None, "uniform") else policy
+        if isinstance(chosen, str | Path):
+            chosen = Policy.load(chosen)
+        recording.record_policy(
+            env, Path(out), chosen, count, epsilon, noise, seed, keep, overwrite, on_progress
+        )
+    return load(out)
+
+
+def train(
+    data: Dataset | str | Path,
+    algorithm: str = "rbve",
+    *,
+    steps: int = 100_000,
+    env: str | None = None,
+    seed: int = 0,
+    learning_rate: float = 3e-4,
+    target_period: int = 0,
+    out: str | Path | None = None,
+    spec: dict[str, Any] | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    **settings: Any,
+) -> Policy:
+    """Train one policy.
+
+    `settings` are the algorithm's own numbers and choices, such as lam=0.5 or filter="none";
+    `spec` holds further fields of rbve.training.spec.Spec, such as {"gamma": 0.997}. With `out`,
+    rows and checkpoints stay there and an interrupted run resumes.
+    """
+    plan, config = resolve(
+        Spec(algorithm=algorithm, steps=steps, env=env, **(spec or {})), settings
+    )
+    held = {IN_MEMORY: data} if isinstance(data, Dataset) else {}
+    path = IN_MEMORY if isinstance(data, Dataset) else str(data)
+    if out is not None and held:
+        raise ValueError(
+            "out= needs data given by path, so that a resumed run finds it; write the dataset with "
+            "rbve.data.formats.native.write first"
+        )
+    job = Job(DataRef(path), plan, config, learning_rate, target_period, seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = local.run([job], Path(out or scratch), on_progress, held)[0]
+        return Policy.load(folder / POLICY)
+
+
+def evaluate(
+    policy: Policy | str | Path,
+    env: str,
+    episodes: int = 100,
+    epsilon: float = 0.4**8,
+    gamma: float = 0.99,
+    noise: float = 0.0,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Mean return, episode length and the value diagnostics of a policy in an environment."""
+    if episodes < 1:
+        raise ValueError(f"episodes must be at least 1; got {episodes}")
+    chosen = policy if isinstance(policy, Policy) else Policy.load(policy)
+    world = envs.load(env, noise)
+    if tuple(world.obs_shape) != chosen.obs_shape or len(world.actions) != len(chosen.actions):
+        raise ValueError(
+            f"{env} has observations {tuple(world.obs_shape)} and {len(world.actions)} actions; "
+            f"the policy takes {chosen.obs_shape} and has {len(chosen.actions)}"
+        )
+    if isinstance(world, Env):
+        run = jax.jit(make_rollout(world, chosen.act_function(), episodes, epsilon, gamma))
+        found = run(chosen.network, chosen.config, jax.random.key(seed))
+    else:
+        found = evaluate_on_host(world, chosen, episodes, epsilon, gamma, seed=seed)
+    return {name: value for name, (value, _) in found.summary(chosen.algorithm.values).items()}
+
+
+def jobs(
+    data: Sequence[DataRef],
+    specs: Sequence[tuple[Spec, dict[str, float]]],
+    seeds: Sequence[int],
+    learning_rates: Sequence[float],
+    target_period: int,
+) -> list[Job]:
+    """Every combination, in a stable order."""
+    return [
+        Job(ref, spec, config, rate, target_period, seed)
+        for spec, config in specs
+        for rate in learning_rates
+        for ref in data
+        for seed in seeds
+    ]

@@ -1,0 +1,370 @@
+"""The command line: parse, call, print. JAX is imported only once there is work to do."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import itertools
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from tyro.conf import Positional, UseAppendAction, arg
+
+from rbve import algorithms, envs
+
+ENVS = ", ".join([*envs.names(), "gymnasium:ID", "bsuite:ID"])
+ALGORITHMS = ", ".join(algorithms.names())
+
+EnvName = Annotated[str, arg(help=f"Environment: {ENVS}.", metavar="ENV")]
+Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]
+
+
+def demo(out: Path = Path("demo")) -> None:
+    """Record data, train R-BVE and baselines, evaluate, write a report. Needs no input.
+
+    Run again after an interruption: finished work is kept.
+
+    Args:
+        out: Folder for datasets, runs and the report.
+    """
+    from rbve import demo as steps
+
+    steps.run(out)
+
+
+def record(
+    env: Positional[EnvName],
+    /,
+    out: Path,
+    episodes: int | None = None,
+    policy: str = "online",
+    epsilon: float = 0.0,
+    noise: float = 0.0,
+    seed: tuple[int, ...] = (0,),
+    keep: float = 1.0,
+    overwrite: bool = False,
+    as_json: Json = False,
+) -> None:
+    """Record a dataset from an environment.
+
+    Args:
+        out: Folder of the dataset; with several seeds, of one dataset each (OUT/SEED).
+        episodes: Episodes to play. Default: the paper's number for the environment, else 1000.
+        policy: "online" (a DQN while it learns), "uniform", or a saved policy's file.
+        epsilon: Share of random actions of a saved policy (0.25 = noisy expert).
+        noise: Probability that the environment executes a random action instead.
+        seed: One or more seeds; each gives its own dataset.
+        keep: Share of the episodes to keep, drawn at random (the paper keeps 0.1).
+        overwrite: Replace an existing dataset.
+    """
+    from rbve import api, console
+    from rbve.recording.record import default_episodes
+
+    count = episodes if episodes is not None else default_episodes(env)
+    folders = [out] if len(seed) == 1 else [out / str(one) for one in seed]
+    with console.bar(f"recording {env}", count * len(seed), "episodes") as bar:
+        done = dict.fromkeys(seed, 0)
+
+        def one(item: tuple[int, Path]) -> None:
+            def note(progress: Any) -> None:
+                bar.advance(progress.episodes - done[item[0]], progress.last_return)
+                done[item[0]] = progress.episodes
+
+            api.record(env, item[1], count, policy, epsilon, noise, item[0], keep, overwrite, note)
+
+        api.local.on_all_devices(one, list(zip(seed, folders, strict=True)))
+    for folder in folders:
+        show_dataset(folder, as_json)
+
+
+def inspect(
+    data: Positional[Annotated[Path, arg(metavar="DATA")]],
+    /,
+    gamma: float = 0.99,
+    beta: float = 0.5,
+    as_json: Json = False,
+) -> None:
+    """Show what a dataset holds: sizes, returns, action counts, what the ranking weight will do.
+
+    Args:
+        gamma: Discount for the values shown.
+        beta: Temperature of the ranking weight.
+    """
+    from rbve import console
+    from rbve import inspect as inspection
+    from rbve.data import load
+
+    figures = inspection.describe(load(data), gamma, beta)
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        console.print_description(str(data), figures)
+
+
+def train(
+    data: Positional[Annotated[tuple[Path, ...], arg(metavar="DATA")]],
+    /,
+    out: Path = Path("runs"),
+    algorithm: Annotated[
+        tuple[str, ...], arg(help=f"One or more of {ALGORITHMS}, or a path to a .py file.")
+    ] = ("rbve",),
+    set: UseAppendAction[tuple[str, ...]] = (),
+    steps: int = 100_000,
+    env: str = "auto",
+    seed: tuple[int, ...] = (0,),
+    learning_rate: tuple[float, ...] = (3e-4,),
+    target_period: int = 0,
+    every: int = 0,
+    batch_size: int = 128,
+    hidden: tuple[int, ...] = (56, 56),
+    td: Literal["square", "huber"] = "square",
+    gamma: float = 0.99,
+    n_step: int = 1,
+    clip_rewards: bool = False,
+    eval_episodes: int = 100,
+    keep: float = 1.0,
+    keep_seed: int = 0,
+    side: Literal["all", "above", "below"] = "all",
+    action: Literal["chosen", "executed"] = "chosen",
+    as_json: Json = False,
+) -> None:
+    """Train on one or more datasets: every combination of data, algorithm, setting and seed.
+
+    Members run on all cores. Run the same command again after an interruption: it resumes from
+    the last checkpoint, and finished members are kept.
+
+    Args:
+        out: Folder for rows, checkpoints and policies, one sub-folder per member.
+        set: A setting of the algorithm, NAME=VALUE or NAME=VALUE,VALUE to try several; repeatable
+            (rbve: lam, nu, beta, cap, filter, normalise, form, bounded; cql: alpha; ...).
+        steps: Updates.
+        env: Where to evaluate; "auto" = where the data was recorded, "none" = nowhere.
+        seed: One or more seeds of weights and batches.
+        learning_rate: One or more Adam step sizes.
+        target_period: Updates between target syncs; 0 = steps / 800.
+        every: Updates between evaluations and checkpoints; 0 = steps / 20.
+        batch_size: Transitions per update.
+        hidden: Units per hidden layer.
+        td: Form of the TD loss.
+        gamma: Discount per step.
+        n_step: Window of summed rewards.
+        clip_rewards: Clip rewards to [-1, 1].
+        eval_episodes: Episodes per evaluation.
+        keep: Share of the episodes to train on.
+        keep_seed: Seed of that choice.
+        side: Only episodes above, or not above, the mean return.
+        action: Train on the action the agent chose or the one the environment executed.
+    """
+    from rbve import api, console, rows
+    from rbve.training.run import is_finished
+    from rbve.training.spec import DataRef, Spec, resolve
+
+    refs = [DataRef(str(path), keep, keep_seed, side, action) for path in data]
+    where = evaluation_env(data, env)
+    specs = []
+    for name, settings in combinations(algorithm, set):
+        plan = Spec(
+            algorithm=name,
+            hidden=hidden,
+            batch_size=batch_size,
+            td=td,
+            gamma=gamma,
+            n_step=n_step,
+            clip_rewards=clip_rewards,
+            steps=steps,
+            every=every,
+            env=where,
+            eval_episodes=eval_episodes,
+        )
+        specs.append(resolve(plan, settings))
+    members = api.jobs(refs, specs, seed, learning_rate, target_period)
+    left = [job for job in members if not is_finished(out / job.id)]
+    with console.bar(f"training {len(left)} members", steps * len(left), "updates") as bar:
+        interval = specs[0][0].every
+        folders = api.local.run(
+            members,
+            out,
+            lambda progress: bar.advance(
+                progress.step - (progress.step - 1) // interval * interval,
+                progress.metrics.get("return"),
+            ),
+        )
+    show_runs(rows.find(folders), as_json)
+
+
+def evaluate(
+    policy: Positional[Annotated[Path, arg(metavar="POLICY")]],
+    /,
+    env: EnvName,
+    episodes: int = 100,
+    epsilon: float = 0.4**8,
+    gamma: float = 0.99,
+    noise: float = 0.0,
+    seed: int = 0,
+    as_json: Json = False,
+) -> None:
+    """Evaluate a saved policy in an environment.
+
+    Args:
+        episodes: Episodes to play.
+        epsilon: Share of random actions (the paper's 0.4^8).
+        gamma: Discount for the value figures.
+        noise: Probability that the environment executes a random action instead.
+        seed: Seed of the episodes.
+    """
+    from rbve import api, console
+
+    figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed)
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        console.print_figures(f"{policy} in {env}", figures)
+
+
+def report(
+    runs: Positional[Annotated[tuple[Path, ...], arg(metavar="RUNS")]],
+    /,
+    out: Path = Path("report.html"),
+    as_json: Json = False,
+) -> None:
+    """Write a page of learning curves, final returns and over-estimation from result rows.
+
+    Args:
+        out: The page; figures and a CSV file go into a folder beside it.
+    """
+    from rbve import rows
+    from rbve.report import write_report
+
+    page = write_report(runs, out)
+    show_runs(rows.find(runs), as_json)
+    print(f"report: {page}", file=sys.stderr)
+
+
+def show_dataset(folder: Path, as_json: bool) -> None:
+    from rbve import console
+    from rbve import inspect as inspection
+    from rbve.data import load
+
+    figures = inspection.describe(load(folder))
+    if as_json:
+        print(json.dumps({"path": str(folder), **figures}))
+    else:
+        console.print_description(str(folder), figures)
+
+
+def show_runs(runs: Sequence[Any], as_json: bool) -> None:
+    from rbve import console
+    from rbve.report.summary import group
+    from rbve.report.table import as_json as table_json
+
+    if as_json:
+        print(json.dumps(table_json(group(runs))))
+    else:
+        console.print_runs(runs)
+
+
+def evaluation_env(data: Sequence[Path], env: str) -> str | None:
+    from rbve.data import load
+
+    if env == "none":
+        return None
+    if env != "auto":
+        return env
+    recorded = {load(path, verify=False).provenance.get("env") for path in data}
+    if len(recorded) > 1:
+        raise ValueError(
+            "the datasets come from different environments; train them one by one, or name --env"
+        )
+    return recorded.pop()
+
+
+def combinations(names: Sequence[str], settings: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    """Algorithms with every combination of the settings each of them knows."""
+    wanted: dict[str, list[str]] = {}
+    for item in settings:
+        name, equals, values = item.partition("=")
+        if not equals or not name or not values:
+            raise ValueError(f"--set takes NAME=VALUE or NAME=VALUE,VALUE; got {item!r}")
+        wanted[name] = values.split(",")
+    result = []
+    unknown = dict(wanted)
+    for algorithm in names:
+        loaded = algorithms.load(algorithm)
+        known = {*loaded.config._fields, *loaded.options.__dataclass_fields__}
+        mine = {name: values for name, values in wanted.items() if name in known}
+        unknown = {name: values for name, values in unknown.items() if name not in known}
+        for values in itertools.product(*mine.values()):
+            result.append((algorithm, dict(zip(mine, values, strict=True))))
+    if unknown:
+        # One algorithm's own error names the nearest setting.
+        return [(names[0], {name: values[0] for name, values in unknown.items()})]
+    return result
+
+
+COMMANDS = {
+    "demo": demo,
+    "record": record,
+    "inspect": inspect,
+    "train": train,
+    "evaluate": evaluate,
+    "report": report,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with one_line_errors():
+            call = parse(given)
+        call()
+    except (ValueError, ImportError, OSError) as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        fail("interrupted; run the same command again to go on", code=130)
+
+
+def parse(given: list[str]) -> Any:
+    """The chosen command with its arguments, not yet called."""
+    return tyro.extras.subcommand_cli_from_dict(
+        {name: held(command) for name, command in COMMANDS.items()},
+        prog="rbve",
+        description="Learn decisions from logged data when actions are discrete.",
+        args=given,
+    )
+
+
+def held(command: Any) -> Any:
+    @functools.wraps(command)
+    def hold(*args: Any, **kwargs: Any) -> Any:
+        return functools.partial(command, *args, **kwargs)
+
+    return hold
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Any:
+    """The parser's boxed complaint as one line; help passes through."""
+    caught = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(caught):
+            yield
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        words = re.sub(r"[─│╭╮╰╯┆]+", " ", caught.getvalue())
+        fail(re.sub(r"\s+", " ", words).strip())
+
+
+def fail(message: str, code: int = 2) -> None:
+    print(f"rbve: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Experiments as declarative data: which datasets, which methods, how long."""

@@ -1,0 +1,237 @@
+"""Recording into native stores, each complete episode on disk within seconds of its end."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from rbve import algorithms, envs
+from rbve.data.dataset import Episode
+from rbve.data.formats.native import Writer
+from rbve.envs.base import Env, HostEnv
+from rbve.evaluation.rollout import make_rollout, random_return
+from rbve.policy import Policy, act_function
+from rbve.recording import online_dqn, rollouts
+
+SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
+SNAPSHOTS = 20  # of the online agent, evaluated for the reference score
+EXPERT = "expert.safetensors"
+ACME = online_dqn.Options()
+
+# Episodes an online agent records by default: the paper's numbers.
+PAPER_EPISODES = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}
+
+
+class Progress(NamedTuple):
+    episodes: int  # recorded so far
+    last_return: float
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def default_episodes(env_name: str) -> int:
+    return PAPER_EPISODES.get(env_name.partition(":")[0], 1000)
+
+
+def chosen_episodes(episodes: int, keep: float, seed: int) -> np.ndarray:
+    """Which episodes go into the store: the same that Dataset.subsample would keep."""
+    if not 0 < keep <= 1:
+        raise ValueError(f"the share of episodes to keep must lie in (0, 1]; got {keep}")
+    if keep == 1:
+        return np.ones(episodes, bool)
+    chosen = np.zeros(episodes, bool)
+    order = np.random.default_rng([seed, 0]).permutation(episodes)
+    chosen[order[: max(1, round(keep * episodes))]] = True
+    return chosen
+
+
+def record_online(
+    env_name: str,
+    out: Path,
+    episodes: int,
+    noise: float = 0.0,
+    seed: int = 0,
+    keep: float = 1.0,
+    overwrite: bool = False,
+    options: online_dqn.Options = ACME,
+    on_progress: OnProgress = lambda progress: None,
+) -> None:
+    """Everything an online DQN experiences while it learns; the best snapshot lies beside it."""
+    if episodes < 1:
+        raise ValueError(f"episodes must be at least 1; got {episodes}")
+    env = envs.load(env_name, noise)
+    quiet = envs.load(env_name)
+    if not isinstance(env, Env) or not isinstance(quiet, Env):
+        raise ValueError(
+            f"the online agent runs inside JAX and {env_name} does not; record it with "
+            "--policy uniform or --policy FILE"
+        )
+    chosen = chosen_episodes(episodes, keep, seed)
+    writer = Writer(
+        out,
+        env.actions,
+        {
+            "env": env_name,
+            "behaviour": "online dqn",
+            "noise": noise,
+            "seed": seed,
+            "recorded_episodes": episodes,
+            "keep": keep,
+            "agent": dataclasses.asdict(options),
+        },
+        overwrite,
+    )
+    capacity = episodes * (env.max_steps + 1) + 4 * options.steps_per_update
+    agent = online_dqn.make_agent(env, capacity, options)
+    advance = jax.jit(agent.advance, donate_argnums=0)
+    judge = SnapshotJudge(quiet, agent, options, seed)
+    state = jax.jit(agent.init)(jax.random.key(seed))
+    done, row, blocks = 0, 0, 64
+    while done < episodes:
+        goal = min(episodes, judge.next_episode(episodes))
+        started = time.monotonic()
+        state = advance(state, blocks, goal)
+        fresh, row = take_episodes(state.buffer, row, int(state.row), episodes - done)
+        blocks = paced(blocks, time.monotonic() - started)
+        writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
+        done += len(fresh)
+        if int(state.episodes) >= goal:
+            judge.look(state.params)
+        if fresh:
+            on_progress(Progress(done, float(fresh[-1].reward.sum())))
+    online, params = judge.verdict()
+    judge.policy(params, online).save(out / EXPERT)
+    writer.manifest["provenance"]["reference"] = {"online": online, "random": random_return(quiet)}
+    writer.finish()
+
+
+def paced(blocks: int, seconds: float) -> int:
+    """Chunk length for the next call; chunks never change what is recorded."""
+    return int(np.clip(blocks * SECONDS_PER_FLUSH / max(seconds, 1e-3), blocks / 2, blocks * 2)) + 1
+
+
+def take_episodes(
+    buffer: online_dqn.Buffer, first: int, row: int, at_most: int
+) -> tuple[list[Episode], int]:
+    """Complete episodes from row `first` on, and where the next one starts."""
+    columns = online_dqn.Buffer(*(np.asarray(column)[first:row].copy() for column in buffer))
+    taken, start = [], 0
+    for last in np.flatnonzero(columns.ended)[:at_most]:
+        rows = slice(start, last + 2)
+        taken.append(
+            Episode(
+                obs=columns.obs[rows],
+                action=np.append(columns.action[start : last + 1], -1),
+                reward=np.append(columns.reward[start : last + 1], 0).astype(np.float32),
+                terminated=bool(columns.terminated[last]),
+                executed=np.append(columns.executed[start : last + 1], -1),
+            )
+        )
+        start = last + 2
+    return taken, first + start
+
+
+class SnapshotJudge:
+    """Evaluates snapshots without noise; the best one is the reference and the expert."""
+
+    def __init__(
+        self, env: Env, agent: online_dqn.Agent, options: online_dqn.Options, seed: int
+    ) -> None:
+        self.env, self.agent, self.options = env, agent, options
+        algorithm = algorithms.load("dqn")
+        self.act = act_function(algorithm, algorithm.options(), agent.unravel)
+        self.rollout = jax.jit(self._rollout(100))
+        self.key = jax.random.fold_in(jax.random.key(seed), 1)
+        self.looks: list[tuple[float, np.ndarray]] = []
+
+    def _rollout(self, episodes: int) -> Any:
+        return make_rollout(self.env, self.act, episodes, 0.0, self.options.gamma)
+
+    def next_episode(self, episodes: int) -> int:
+        return -(-episodes * (len(self.looks) + 1) // SNAPSHOTS)
+
+    def look(self, params: Any) -> None:
+        found = self.rollout(params, (), jax.random.fold_in(self.key, len(self.looks)))
+        self.looks.append((float(np.mean(found.returns)), np.array(params)))
+
+    def verdict(self) -> tuple[float, np.ndarray]:
+        """Value of the best snapshot, from fresh episodes: the best of many looks is biased."""
+        _, params = max(self.looks, key=lambda look: look[0])
+        found = jax.jit(self._rollout(1000))(
+            params, (), jax.random.fold_in(self.key, SNAPSHOTS + 1)
+        )
+        return float(np.mean(found.returns)), params
+
+    def policy(self, params: np.ndarray, value: float) -> Policy:
+        algorithm = algorithms.load("dqn")
+        return Policy(
+            algorithm=algorithm,
+            options=algorithm.options(),
+            config=algorithm.config(),
+            network=self.agent.unravel(jax.numpy.asarray(params)),
+            obs_shape=self.env.obs_shape,
+            actions=self.env.actions,
+            hidden=self.options.hidden,
+            info={"from": "best snapshot of the online agent", "return": value},
+        )
+
+
+def record_policy(
+    env_name: str,
+    out: Path,
+    policy: Policy | None,
+    episodes: int,
+    epsilon: float = 0.0,
+    noise: float = 0.0,
+    seed: int = 0,
+    keep: float = 1.0,
+    overwrite: bool = False,
+    on_progress: OnProgress = lambda progress: None,
+) -> None:
+    """Episodes of a fixed policy with a share of random actions; None = uniform."""
+    if episodes < 1:
+        raise ValueError(f"episodes must be at least 1; got {episodes}")
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon must lie in [0, 1]; got {epsilon}")
+    env = envs.load(env_name, noise)
+    if policy is not None and (
+        tuple(env.obs_shape) != policy.obs_shape or len(env.actions) != len(policy.actions)
+    ):
+        raise ValueError(
+            f"the policy takes observations {policy.obs_shape} and has {len(policy.actions)} "
+            f"actions; {env_name} has {tuple(env.obs_shape)} and {len(env.actions)}"
+        )
+    chosen = chosen_episodes(episodes, keep, seed)
+    provenance = {
+        "env": env_name,
+        "behaviour": "uniform" if policy is None else "policy",
+        "policy": None if policy is None else dict(policy.info),
+        "epsilon": epsilon,
+        "noise": noise,
+        "seed": seed,
+        "recorded_episodes": episodes,
+        "keep": keep,
+    }
+    writer = Writer(out, env.actions, provenance, overwrite)
+    done = 0
+    for fresh in episode_stream(env, policy, episodes, epsilon, seed):
+        writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
+        done += len(fresh)
+        on_progress(Progress(done, float(fresh[-1].reward.sum())))
+    writer.finish()
+    if hasattr(env, "close"):
+        env.close()
+
+
+def episode_stream(
+    env: Env | HostEnv, policy: Policy | None, episodes: int, epsilon: float, seed: int
+) -> Iterator[Sequence[Episode]]:
+    stream = rollouts.inside_jax if isinstance(env, Env) else rollouts.on_host
+    return stream(env, policy, episodes, epsilon, seed)  # type: ignore[operator]

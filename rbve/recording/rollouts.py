@@ -1,0 +1,134 @@
+"""Episodes of a fixed policy, many at once inside JAX or one by one on the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rbve.data.dataset import NO_ACTION, Episode
+from rbve.envs.base import Env, HostEnv
+from rbve.policy import Policy
+from rbve.types import Array
+
+AT_ONCE = 32  # episodes per compiled call
+HOST_SECONDS = 5.0  # between groups of episodes handed out
+
+
+def inside_jax(
+    env: Env, policy: Policy | None, episodes: int, epsilon: float, seed: int
+) -> Iterator[list[Episode]]:
+    run = jax.jit(make_recorder(env, policy, epsilon, AT_ONCE))
+    key = jax.random.key(seed)
+    for group, start in enumerate(range(0, episodes, AT_ONCE)):
+        columns = jax.tree.map(np.asarray, run(jax.random.fold_in(key, group)))
+        yield [cut(columns, k) for k in range(min(AT_ONCE, episodes - start))]
+
+
+def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -> Any:
+    """key -> columns (T+1, count) of episodes side by side, and their lengths."""
+    actions, steps = len(env.actions), env.max_steps
+
+    def greedy(obs: Array, key: Array) -> Array:
+        if policy is None:
+            return jnp.zeros(count, jnp.int32)
+        scores, _ = policy.act_function()(policy.network, policy.config, obs, key)
+        return jnp.argmax(scores, axis=-1).astype(jnp.int32)
+
+    share = 1.0 if policy is None else epsilon
+
+    def run(key: Array) -> dict[str, Array]:
+        key_reset, key_steps = jax.random.split(key)
+        state, obs = jax.vmap(env.reset)(jax.random.split(key_reset, count))
+
+        def step(carry: tuple[Any, Array, Array], key: Array) -> Any:
+            state, obs, alive = carry
+            key_act, key_net, key_env = jax.random.split(key, 3)
+            strike, which = jax.random.uniform(key_act, (2, count))
+            best = greedy(obs, key_net)
+            random = (which * actions).astype(jnp.int32)
+            action = jnp.where(strike < share, random, best)
+            state, outcome = jax.vmap(env.step)(state, action, jax.random.split(key_env, count))
+            row = {
+                "obs": obs,
+                "action": action,
+                "executed": outcome.executed,
+                "reward": outcome.reward,
+                "terminated": outcome.terminated,
+                "propensity": share / actions + (1 - share) * (action == best),
+                "alive": alive,
+            }
+            ended = outcome.terminated | outcome.truncated
+            return (state, outcome.obs, alive & ~ended), row
+
+        start = (state, obs, jnp.ones(count, bool))
+        (_, last, _), rows = jax.lax.scan(step, start, jax.random.split(key_steps, steps))
+        return rows | {"obs": jnp.concatenate([rows["obs"], last[None]])}
+
+    return run
+
+
+def cut(columns: dict[str, np.ndarray], k: int) -> Episode:
+    """The k-th of the episodes side by side."""
+    length = int(columns["alive"][:, k].sum())
+
+    def column(name: str, last: float) -> np.ndarray:
+        values = columns[name][:length, k]
+        return np.append(values, np.array(last, values.dtype))
+
+    return Episode(
+        obs=columns["obs"][: length + 1, k],
+        action=column("action", NO_ACTION),
+        reward=column("reward", 0),
+        terminated=bool(columns["terminated"][length - 1, k]),
+        executed=column("executed", NO_ACTION),
+        propensity=column("propensity", 1),
+    )
+
+
+def on_host(
+    env: HostEnv, policy: Policy | None, episodes: int, epsilon: float, seed: int
+) -> Iterator[list[Episode]]:
+    rng = np.random.default_rng(seed)
+    group: list[Episode] = []
+    handed_out = time.monotonic()
+    for index in range(episodes):
+        group.append(host_episode(env, policy, epsilon, rng, seed if index == 0 else None))
+        if time.monotonic() - handed_out > HOST_SECONDS or index == episodes - 1:
+            yield group
+            group, handed_out = [], time.monotonic()
+
+
+def host_episode(
+    env: HostEnv,
+    policy: Policy | None,
+    epsilon: float,
+    rng: np.random.Generator,
+    seed: int | None,
+) -> Episode:
+    observations = [env.reset(seed)]
+    chosen, executed, rewards, propensity = [], [], [], []
+    actions = len(env.actions)
+    share = 1.0 if policy is None else epsilon
+    terminated = truncated = False
+    while not (terminated or truncated):
+        best = 0 if policy is None else int(policy.act(observations[-1]))
+        action = int(rng.integers(actions)) if rng.random() < share else best
+        obs, reward, terminated, truncated = env.step(action)
+        observations.append(obs)
+        chosen.append(action)
+        executed.append(env.executed)
+        rewards.append(reward)
+        propensity.append(share / actions + (1 - share) * (action == best))
+    return Episode(
+        obs=np.asarray(observations),
+        action=np.asarray([*chosen, NO_ACTION], np.int32),
+        reward=np.asarray([*rewards, 0], np.float32),
+        terminated=terminated,
+        executed=np.asarray([*executed, NO_ACTION], np.int32),
+        propensity=np.asarray([*propensity, 1], np.float32),
+    )

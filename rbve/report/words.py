@@ -1,0 +1,103 @@
+"""Sentences about a problem, computed from its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rbve.report import table
+from rbve.report.summary import Method, Problem
+
+
+def headline(problem: Problem) -> list[str]:
+    """The best, what is not apart from it, the values claimed, what went wrong."""
+    if not problem.ranked:
+        missing = "trained from data alone, no environment to evaluate in"
+        if problem.env:
+            missing = "no run has been evaluated to its end yet"
+        return [f"No returns: {missing}.", *diverged_words(problem)]
+    best = best_words(problem)
+    behaviour = problem.references.get("behaviour_return")
+    if behaviour is not None:
+        best += f"; behaviour {table.number(behaviour, table.return_places(problem))}"
+    return [
+        f"Best mean return: {best}.",
+        *close_words(problem),
+        *overestimation_words(problem),
+        *diverged_words(problem),
+    ]
+
+
+def close_words(problem: Problem) -> list[str]:
+    if problem.ranked[0].estimates["return"].low is None:
+        return ["It rests on one run, so there is no interval."]
+    near = close_to_best(problem)
+    if not near:
+        return []
+    if len(near) == 1:
+        return [f"The interval of {near[0]} overlaps with that of the best."]
+    return [f"The intervals of {listing(near)} overlap with that of the best."]
+
+
+def overestimation_words(problem: Problem) -> list[str]:
+    found = [(m, m.estimates["overestimation"]) for m in problem.methods]
+    medians = {m.name: each.median for m, each in found if each.n}
+    if len(set(medians.values())) < 2:
+        return []
+    ends = [
+        f"{side} {listing([name for name in medians if medians[name] == end])}, {table.number(end)}"
+        for side, end in (("lowest", min(medians.values())), ("highest", max(medians.values())))
+    ]
+    return [f"Median over-estimation error: {'; '.join(ends)}."]
+
+
+def best_words(problem: Problem) -> str:
+    if not problem.ranked:
+        return table.ABSENT
+    best = problem.ranked[0]
+    found = best.estimates["return"]
+    equal = [m.name for m in problem.ranked if m.estimates["return"].mean == found.mean]
+    places = table.return_places(problem)
+    if len(equal) > 1:
+        return f"{listing(equal)}, each {table.number(found.mean, places)}"
+    return f"{tagged(best)} {table.interval(found, places)} (n={found.n})"
+
+
+def tagged(method: Method) -> str:
+    """A name that can stand before a number."""
+    return f"{method.name}:" if method.settings else method.name
+
+
+def close_to_best(problem: Problem) -> list[str]:
+    best = problem.ranked[0].estimates["return"]
+    if best.low is None:
+        return []
+    others = [(m.name, m.estimates["return"]) for m in problem.ranked[1:]]
+    return [
+        name
+        for name, found in others
+        if found.mean < best.mean and found.high is not None and found.high >= best.low
+    ]
+
+
+def diverged_words(problem: Problem) -> list[str]:
+    counts = [(m.name, m.diverged, m.n) for m in problem.methods if m.diverged]
+    words = [f"{name} {count} of {n}" for name, count, n in counts]
+    return [f"Diverged runs: {listing(words)}."] if words else []
+
+
+def sizes(problem: Problem) -> str:
+    episodes = [facts.get("episodes") for facts in problem.datasets.values()]
+    known = sorted(count for count in episodes if count is not None)
+    words = f"{plural(len(problem.runs), 'run')}, {plural(len(problem.datasets), 'dataset')}"
+    if not known:
+        return f"{words}."
+    span = f"{known[0]:,}" if known[0] == known[-1] else f"{known[0]:,} to {known[-1]:,}"
+    return f"{words} of {span} episodes."
+
+
+def listing(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""Many jobs: one list, run on all devices of this machine."""

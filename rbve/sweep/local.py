@@ -1,0 +1,101 @@
+"""Jobs on all local devices: members of one program together, programs side by side.
+
+A device takes the next bundle of jobs when it is free. Every job writes to its own folder and
+resumes from it, so how jobs are bundled, and on how many devices, changes nothing in the results.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from rbve.data.dataset import Dataset
+from rbve.data.formats import load
+from rbve.training.run import Progress, is_finished, train_members
+from rbve.training.spec import Job
+
+
+def run(
+    jobs: Sequence[Job],
+    out: Path,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    datasets: dict[str, Dataset] | None = None,
+) -> list[Path]:
+    """Train every job that is not finished; returns the jobs' folders in order.
+
+    `datasets` holds opened stores by path, for data that is not on disk.
+    """
+    opened = dict(datasets or {})
+    for job in jobs:
+        if job.data.path not in opened:
+            opened[job.data.path] = load(job.data.path)
+    selected = {job.data: job.data.of(opened[job.data.path]) for job in jobs}
+    folders = {job.id: out / job.id for job in jobs}
+    todo = [job for job in unique(jobs) if not is_finished(folders[job.id])]
+    bundles = bundle(todo, jax.local_device_count())
+
+    def work(jobs: Sequence[Job]) -> None:
+        train_members(
+            jobs,
+            [selected[job.data] for job in jobs],
+            [folders[job.id] for job in jobs],
+            on_progress,
+        )
+
+    on_all_devices(work, bundles)
+    return [folders[job.id] for job in jobs]
+
+
+def unique(jobs: Sequence[Job]) -> list[Job]:
+    return list({job.id: job for job in jobs}.values())
+
+
+def bundle(jobs: Sequence[Job], devices: int) -> list[list[Job]]:
+    """Jobs of one program and one kind of data together, cut so that every device has work."""
+    programs: dict[str, list[Job]] = {}
+    for job in jobs:
+        programs.setdefault(job.program, []).append(job)
+    if len(programs) >= 2 * devices:
+        return list(programs.values())
+    return [
+        part
+        for members in programs.values()
+        for k in range(devices)
+        if (part := members[k::devices])
+    ]
+
+
+def on_all_devices(work: Callable[[Any], None], items: Sequence[Any]) -> None:
+    """Call work(item) for all items, one at a time per device; the first error stops all."""
+    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    for item in items:
+        waiting.put(item)
+    errors: list[BaseException] = []
+
+    def serve(device: jax.Device) -> None:
+        with jax.default_device(device):
+            while not errors:
+                try:
+                    item = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                try:
+                    work(item)
+                except BaseException as error:
+                    errors.append(error)
+
+    devices = jax.local_devices()[: max(1, len(items))]
+    threads = [threading.Thread(target=serve, args=(device,), daemon=True) for device in devices]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        # A plain join() would hold back Ctrl-C until the work is done.
+        while thread.is_alive():
+            thread.join(0.2)
+    if errors:
+        raise errors[0]
