@@ -15,7 +15,7 @@ def prepare() -> None:
     os.environ.setdefault("PJRT_NPROC", "1")
     import jax
 
-    if not jax.config.jax_compilation_cache_dir:
+    if not jax.config.values.get("jax_compilation_cache_dir"):
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     try:

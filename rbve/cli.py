@@ -299,8 +299,8 @@ def combinations(names: Sequence[str], settings: Sequence[str]) -> list[tuple[st
         known = {*loaded.config._fields, *loaded.options.__dataclass_fields__}
         mine = {name: values for name, values in wanted.items() if name in known}
         unknown = {name: values for name, values in unknown.items() if name not in known}
-        for values in itertools.product(*mine.values()):
-            result.append((algorithm, dict(zip(mine, values, strict=True))))
+        for choice in itertools.product(*mine.values()):
+            result.append((algorithm, dict(zip(mine, choice, strict=True))))
     if unknown:
         # One algorithm's own error names the nearest setting.
         return [(names[0], {name: values[0] for name, values in unknown.items()})]

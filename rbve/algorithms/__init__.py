@@ -37,8 +37,8 @@ class Algorithm:
     name: str
     head: str
     bootstrap: str
-    config: type  # NamedTuple class
-    options: type  # dataclass
+    config: Any  # NamedTuple class
+    options: Any  # dataclass
     loss: Callable[..., Any]
     scores: Callable[..., Any]
     values: bool

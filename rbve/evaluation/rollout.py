@@ -37,18 +37,18 @@ class Evaluation(NamedTuple):
 
     def summary(self, values: bool = True) -> dict[str, tuple[float, int]]:
         """Means with the number of episodes behind each."""
-        host = Evaluation(*(np.asarray(field, np.float64) for field in self))
-        ended = host.terminated > 0
+        host = {name: np.asarray(value, np.float64) for name, value in self._asdict().items()}
+        ended = host["terminated"] > 0
         result = {
-            "return": (float(host.returns.mean()), len(ended)),
-            "episode_length": (float(host.lengths.mean()), len(ended)),
+            "return": (float(host["returns"].mean()), len(ended)),
+            "episode_length": (float(host["lengths"].mean()), len(ended)),
         }
         if not values:
             return result
         for name in ("overestimation", "value_error"):
-            column = getattr(host, name)[ended]
+            column = host[name][ended]
             result[name] = (float(column.mean()) if ended.any() else float("nan"), int(ended.sum()))
-        result["action_gap"] = (float(host.action_gap.mean()), len(ended))
+        result["action_gap"] = (float(host["action_gap"].mean()), len(ended))
         return result
 
 

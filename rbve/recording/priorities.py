@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from rbve.types import Array
 
-WIDTH = 64
+WIDTH = 16
 Tree = tuple[Array, ...]  # leaves first; each level holds the sums of WIDTH entries below
 
 
@@ -42,11 +42,12 @@ def total(tree: Tree) -> Array:
 def find(tree: Tree, mass: Array) -> Array:
     """The leaf under which each mass (K,) in [0, total) falls."""
     index = jnp.zeros(mass.shape, jnp.int32)
+    running_sum = jnp.triu(jnp.ones((WIDTH, WIDTH)))
     for level in reversed(tree):
-        sums = jnp.cumsum(level.reshape(-1, WIDTH)[index], axis=-1)
-        child = jnp.sum(sums <= mass[:, None], axis=-1)
-        child = jnp.minimum(child, WIDTH - 1)  # rounding at the upper end
-        before = jnp.where(child > 0, jnp.take_along_axis(sums, child[:, None] - 1, 1)[:, 0], 0.0)
-        mass = mass - before
+        # A product with a triangle: on CPU faster than cumsum.
+        sums = level.reshape(-1, WIDTH)[index] @ running_sum
+        passed = sums <= mass[:, None]
+        child = jnp.minimum(jnp.sum(passed, axis=-1), WIDTH - 1)  # rounding at the upper end
+        mass = mass - jnp.max(jnp.where(passed, sums, 0.0), axis=-1)
         index = index * WIDTH + child
     return index

@@ -6,21 +6,21 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from rbve import algorithms, envs
-from rbve.data.dataset import Episode
+from rbve import envs
+from rbve.data.dataset import NO_ACTION, Episode
 from rbve.data.formats.native import Writer
 from rbve.envs.base import Env, HostEnv
-from rbve.evaluation.rollout import make_rollout, random_return
-from rbve.policy import Policy, act_function
+from rbve.evaluation.rollout import random_return
+from rbve.policy import Policy
 from rbve.recording import online_dqn, rollouts
+from rbve.recording.snapshots import SnapshotJudge
 
 SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
-SNAPSHOTS = 20  # of the online agent, evaluated for the reference score
 EXPERT = "expert.safetensors"
 ACME = online_dqn.Options()
 
@@ -121,66 +121,23 @@ def take_episodes(
     buffer: online_dqn.Buffer, first: int, row: int, at_most: int
 ) -> tuple[list[Episode], int]:
     """Complete episodes from row `first` on, and where the next one starts."""
-    columns = online_dqn.Buffer(*(np.asarray(column)[first:row].copy() for column in buffer))
+    columns = {
+        name: np.asarray(column)[first:row].copy() for name, column in buffer._asdict().items()
+    }
     taken, start = [], 0
-    for last in np.flatnonzero(columns.ended)[:at_most]:
-        rows = slice(start, last + 2)
+    for last in np.flatnonzero(columns["ended"])[:at_most]:
+        steps = slice(start, last + 1)
         taken.append(
             Episode(
-                obs=columns.obs[rows],
-                action=np.append(columns.action[start : last + 1], -1),
-                reward=np.append(columns.reward[start : last + 1], 0).astype(np.float32),
-                terminated=bool(columns.terminated[last]),
-                executed=np.append(columns.executed[start : last + 1], -1),
+                obs=columns["obs"][start : last + 2],
+                action=np.append(columns["action"][steps], NO_ACTION),
+                reward=np.append(columns["reward"][steps], np.float32(0)),
+                terminated=bool(columns["terminated"][last]),
+                executed=np.append(columns["executed"][steps], NO_ACTION),
             )
         )
         start = last + 2
     return taken, first + start
-
-
-class SnapshotJudge:
-    """Evaluates snapshots without noise; the best one is the reference and the expert."""
-
-    def __init__(
-        self, env: Env, agent: online_dqn.Agent, options: online_dqn.Options, seed: int
-    ) -> None:
-        self.env, self.agent, self.options = env, agent, options
-        algorithm = algorithms.load("dqn")
-        self.act = act_function(algorithm, algorithm.options(), agent.unravel)
-        self.rollout = jax.jit(self._rollout(100))
-        self.key = jax.random.fold_in(jax.random.key(seed), 1)
-        self.looks: list[tuple[float, np.ndarray]] = []
-
-    def _rollout(self, episodes: int) -> Any:
-        return make_rollout(self.env, self.act, episodes, 0.0, self.options.gamma)
-
-    def next_episode(self, episodes: int) -> int:
-        return -(-episodes * (len(self.looks) + 1) // SNAPSHOTS)
-
-    def look(self, params: Any) -> None:
-        found = self.rollout(params, (), jax.random.fold_in(self.key, len(self.looks)))
-        self.looks.append((float(np.mean(found.returns)), np.array(params)))
-
-    def verdict(self) -> tuple[float, np.ndarray]:
-        """Value of the best snapshot, from fresh episodes: the best of many looks is biased."""
-        _, params = max(self.looks, key=lambda look: look[0])
-        found = jax.jit(self._rollout(1000))(
-            params, (), jax.random.fold_in(self.key, SNAPSHOTS + 1)
-        )
-        return float(np.mean(found.returns)), params
-
-    def policy(self, params: np.ndarray, value: float) -> Policy:
-        algorithm = algorithms.load("dqn")
-        return Policy(
-            algorithm=algorithm,
-            options=algorithm.options(),
-            config=algorithm.config(),
-            network=self.agent.unravel(jax.numpy.asarray(params)),
-            obs_shape=self.env.obs_shape,
-            actions=self.env.actions,
-            hidden=self.options.hidden,
-            info={"from": "best snapshot of the online agent", "return": value},
-        )
 
 
 def record_policy(
@@ -226,12 +183,13 @@ def record_policy(
         done += len(fresh)
         on_progress(Progress(done, float(fresh[-1].reward.sum())))
     writer.finish()
-    if hasattr(env, "close"):
+    if not isinstance(env, Env):
         env.close()
 
 
 def episode_stream(
     env: Env | HostEnv, policy: Policy | None, episodes: int, epsilon: float, seed: int
 ) -> Iterator[Sequence[Episode]]:
-    stream = rollouts.inside_jax if isinstance(env, Env) else rollouts.on_host
-    return stream(env, policy, episodes, epsilon, seed)  # type: ignore[operator]
+    if isinstance(env, Env):
+        return rollouts.inside_jax(env, policy, episodes, epsilon, seed)
+    return rollouts.on_host(env, policy, episodes, epsilon, seed)

@@ -92,7 +92,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str, bool]]) -> None
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Ascending places up to 1, at least `gap` apart, near the wanted ones (pooled means)."""
+    """Ascending places from 0 to 1, at least `gap` apart, near the wanted ones (pooled means)."""
     blocks: list[list[float]] = []  # [sum of (wanted − own offset), members]
     for index, place in enumerate(wanted):
         blocks.append([place - index * gap, 1.0])
@@ -102,9 +102,9 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
             blocks[-1][1] += members
     starts = [total / members for total, members in blocks for _ in range(int(members))]
     places = [start + index * gap for index, start in enumerate(starts)]
-    for back in range(1, len(places) + 1):  # stay below the top of the axes
+    for back in range(1, len(places) + 1):  # inside the axes
         places[-back] = min(places[-back], 1 - (back - 1) * gap)
-    return places
+    return [max(place, index * gap) for index, place in enumerate(places)]
 
 
 def label_marks(axes: Axes, marks: Sequence[tuple[float, str]]) -> int:

@@ -163,7 +163,7 @@ class MemberRun:
         self.inputs = Member(
             key=key_updates,
             offset=jnp.int32(table.offset[index]),
-            count=jnp.int32(table.count[index]),
+            size=jnp.int32(table.count[index]),
             g_scale=jnp.float32(table.g_scale[index]),
             learning_rate=jnp.float32(job.learning_rate),
             target_period=jnp.int32(job.target_period),

@@ -38,7 +38,7 @@ class Member(NamedTuple):
 
     key: Array
     offset: Array  # first row in the table
-    count: Array
+    size: Array  # rows of its own
     g_scale: Array
     learning_rate: Array
     target_period: Array
@@ -170,7 +170,7 @@ def make_program(spec: Spec, layout: Layout) -> Program:
             state, sums = carry
             period = member.target_period
             block = state.step // DRAWS
-            index = member.offset + draw(key_draws, block, member.count, spec.batch_size)
+            index = member.offset + draw(key_draws, block, member.size, spec.batch_size)
             stop = jnp.minimum((block + 1) * DRAWS, (state.step // period + 1) * period)
             stop = jnp.minimum(stop, until)
             target = unravel(state.target)

@@ -189,7 +189,7 @@ def test_split_refuses_a_wrong_share(fraction: float) -> None:
 
 
 def test_split_needs_an_episode_on_each_side() -> None:
-    with pytest.raises(ValueError, match=r"no episode is left after 'split 0\.9 seed 0 validation'"):
+    with pytest.raises(ValueError, match=r"'split 0\.9 seed 0 validation' on 2 episodes"):
         many(2).split(0.9)
 
 

@@ -1,5 +1,6 @@
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -30,7 +31,7 @@ RETURNS = {
     "rbve": (0.9, 1.0, 0.95),
     "dqn": (0.0, 0.3, 0.6),
     "bc": (0.5, 0.5, 0.5),
-    "mine<script>alert(1)</script>": (0.1, 0.2, 0.3),
+    "mine<script>alert(1)": (0.1, 0.2, 0.3),
 }
 OVER = {"rbve": (0.0, 0.01, 0.02), "dqn": (4.0, NAN, 10.0)}
 
@@ -80,6 +81,7 @@ def runs(tmp_path):
         folder,
         "rbve",
         env=None,
+        id="</code><script>alert(2)</script>",
         data={"path": "logs/shop", "keep": 1.0},
         facts={"random_return": None, "reference_return": None},
     )
@@ -129,8 +131,8 @@ def test_json_equals_hand_computed_figures(problems):
 
 def test_terminal_tables(problems):
     console = Console(file=io.StringIO(), width=200)
-    for each in table.tables(problems):
-        console.print(each)
+    first, second = table.tables(problems)
+    console.print(first)
     text = console.file.getvalue()
     lines = {line.split("│")[1].strip(): line for line in text.splitlines() if "│" in line}
     assert "0.95 [0.90, 1.00]" in lines["R-BVE"]
@@ -139,12 +141,23 @@ def test_terminal_tables(problems):
     assert "0.70" in lines["behaviour (data mean)"]
     assert "-0.60" in lines["random"]
     assert {"best episode in data", "online reference"} <= set(lines)
+    console.print(second)
+    assert "last training loss" in console.file.getvalue()
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0"), (1.0, "1.00"), (487.3, "487"), (0.00123, "0.0012"), (-1234567.0, "-1.2e6")]
-    + [(-1e-9, "-1.0e-9"), (NAN, "–"), (math.inf, "–"), (None, "–")],
+    [
+        (0.0, "0"),
+        (1.0, "1.00"),
+        (487.3, "487"),
+        (0.00123, "0.0012"),
+        (-1234567.0, "-1.2e6"),
+        (-1e-9, "-1.0e-9"),
+        (NAN, "–"),
+        (math.inf, "–"),
+        (None, "–"),
+    ],
 )
 def test_numbers_in_words(value, text):
     assert table.number(value) == text
@@ -252,7 +265,8 @@ def test_page_is_self_contained_and_escaped(runs, tmp_path):
     assert "http://" not in text
     assert "https://" not in text
     assert "@import" not in text
-    assert "mine&lt;script&gt;alert(1)&lt;" in text
+    assert '<th scope="row">mine&lt;script&gt;alert(1)</th>' in text
+    assert "&lt;/code&gt;&lt;script&gt;alert(2)" in text
 
 
 def test_files_beside_the_page(runs, tmp_path, problems):
@@ -291,8 +305,9 @@ def test_odd_names_survive(tmp_path):
 
 def test_labels_keep_apart():
     assert spread([0.1, 0.5], 0.1) == [0.1, 0.5]
-    places = spread([0.5, 0.5, 0.52, 0.99, 1.0, 1.0], 0.1)
-    assert all(b - a > 0.1 - 1e-9 for a, b in zip(places, places[1:], strict=False))
+    places = spread([0.0, 0.0, 0.52, 0.99, 1.0, 1.0], 0.1)
+    assert all(b - a > 0.1 - 1e-9 for a, b in itertools.pairwise(places))
+    assert places[0] >= 0.0
     assert places[-1] <= 1.0
 
 

@@ -1,0 +1,63 @@
+"""Snapshots of the online agent, judged without noise: the best is the reference score's policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from rbve import algorithms
+from rbve.envs.base import Env
+from rbve.evaluation.rollout import make_rollout
+from rbve.policy import Policy, act_function
+from rbve.recording import online_dqn
+
+SNAPSHOTS = 20  # looks at the agent over a recording
+EPISODES_PER_LOOK = 100
+EPISODES_FOR_VERDICT = 1000
+
+
+class SnapshotJudge:
+    """Evaluates snapshots without noise; the best one is the reference and the expert."""
+
+    def __init__(
+        self, env: Env, agent: online_dqn.Agent, options: online_dqn.Options, seed: int
+    ) -> None:
+        self.env, self.agent, self.options = env, agent, options
+        algorithm = algorithms.load("dqn")
+        self.act = act_function(algorithm, algorithm.options(), agent.unravel)
+        self.rollout = jax.jit(self._rollout(EPISODES_PER_LOOK))
+        self.key = jax.random.fold_in(jax.random.key(seed), 1)
+        self.looks: list[tuple[float, np.ndarray]] = []
+
+    def _rollout(self, episodes: int) -> Any:
+        return make_rollout(self.env, self.act, episodes, 0.0, self.options.gamma)
+
+    def next_episode(self, episodes: int) -> int:
+        return -(-episodes * (len(self.looks) + 1) // SNAPSHOTS)
+
+    def look(self, params: Any) -> None:
+        found = self.rollout(params, (), jax.random.fold_in(self.key, len(self.looks)))
+        self.looks.append((float(np.mean(found.returns)), np.array(params)))
+
+    def verdict(self) -> tuple[float, np.ndarray]:
+        """Value of the best snapshot, from fresh episodes: the best of many looks is biased."""
+        _, params = max(self.looks, key=lambda look: look[0])
+        found = jax.jit(self._rollout(EPISODES_FOR_VERDICT))(
+            params, (), jax.random.fold_in(self.key, SNAPSHOTS + 1)
+        )
+        return float(np.mean(found.returns)), params
+
+    def policy(self, params: np.ndarray, value: float) -> Policy:
+        algorithm = algorithms.load("dqn")
+        return Policy(
+            algorithm=algorithm,
+            options=algorithm.options(),
+            config=algorithm.config(),
+            network=self.agent.unravel(jax.numpy.asarray(params)),
+            obs_shape=self.env.obs_shape,
+            actions=self.env.actions,
+            hidden=self.options.hidden,
+            info={"from": "best snapshot of the online agent", "return": value},
+        )
