@@ -1,6 +1,6 @@
 """Conservative Q-learning with the ranking term: an algorithm in one file.
 
-    L(θ) = L_CQL(θ) + λ · E_D [ w(s) Σ_{i≠a} max(Q(s, a_i) − Q(s, a) + ν, 0)² ]
+L(θ) = L_CQL(θ) + λ · E_D [ w(s) Σ_{i≠a} max(Q(s, a_i) − Q(s, a) + ν, 0)² ]
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from rbve.policy import Policy  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
 from rbve.report import write_report as report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
-from rbve.training.run import POLICY, Progress  # noqa: E402
+from rbve.training.run import POLICY, Progress, normalised  # noqa: E402
 from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 
 __all__ = ["Dataset", "Episode", "Policy", "evaluate", "load", "record", "report", "train"]
@@ -123,7 +123,11 @@ def evaluate(
         found = run(chosen.network, chosen.config, jax.random.key(seed))
     else:
         found = evaluate_on_host(world, chosen, episodes, epsilon, gamma, seed=seed)
-    return {name: value for name, (value, _) in found.summary(chosen.algorithm.values).items()}
+    figures = found.summary(chosen.algorithm.values)
+    known = chosen.info.get("facts", {})
+    if known.get("env") == env:
+        figures |= normalised(figures["return"], known)
+    return {name: value for name, (value, _) in figures.items()}
 
 
 def jobs(

@@ -197,4 +197,4 @@ def make_program(spec: Spec, layout: Layout) -> Program:
             lambda carry: running(carry[0], until), segment, (state, metric_zeros(member))
         )
 
-    return Program(algorithm, options, init, unravel, advance)
+    return Program(algorithm, options, jax.jit(init), unravel, advance)

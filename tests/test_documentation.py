@@ -1,0 +1,60 @@
+"""Code shown to users runs as shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"```(python|bash)\n(.*?)```", re.DOTALL)
+
+
+def blocks(file: str, language: str) -> str:
+    found = [body for kind, body in BLOCK.findall((ROOT / file).read_text()) if kind == language]
+    assert found, f"{file} shows no {language}"
+    return "\n".join(found)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+def run(command: list[str], folder: Path) -> str:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_python_in_the_readme_runs(elsewhere: Path) -> None:
+    printed = run([sys.executable, "-c", blocks("README.md", "python")], elsewhere)
+    assert "'return':" in printed
+    assert (elsewhere / "report.html").exists()
+
+
+def test_commands_in_the_readme_run(elsewhere: Path) -> None:
+    commands = [
+        line for line in blocks("README.md", "bash").splitlines() if line.startswith("rbve ")
+    ]
+    assert len(commands) >= 4
+    for command in commands:
+        run(["bash", "-c", command], elsewhere)
+    assert (elsewhere / "catch-noisy.html").exists()
+
+
+def test_example_algorithm_works_and_is_short(elsewhere: Path) -> None:
+    assert len((ROOT / "examples" / "ranked_cql.py").read_text().splitlines()) <= 40
+    data = ["--policy", "uniform", "--episodes", "40"]
+    run(["rbve", "record", "catch", "--out", "data/catch", *data], elsewhere)
+    commands = blocks("docs/adding-an-algorithm.md", "bash").splitlines()
+    for command in commands[:2]:
+        run(["bash", "-c", f"{command} {'--steps 400' if 'train' in command else ''}"], elsewhere)
+    page = (elsewhere / "ranked-cql.html").read_text()
+    assert "ranked_cql" in page
