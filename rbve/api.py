@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -128,20 +128,3 @@ def evaluate(
     if known.get("env") == env:
         figures |= normalised(figures["return"], known)
     return {name: value for name, (value, _) in figures.items()}
-
-
-def jobs(
-    data: Sequence[DataRef],
-    specs: Sequence[tuple[Spec, dict[str, float]]],
-    seeds: Sequence[int],
-    learning_rates: Sequence[float],
-    target_period: int,
-) -> list[Job]:
-    """Every combination, in a stable order."""
-    return [
-        Job(ref, spec, config, rate, target_period, seed)
-        for spec, config in specs
-        for rate in learning_rates
-        for ref in data
-        for seed in seeds
-    ]

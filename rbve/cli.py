@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
-import itertools
-import json
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
-from rbve import algorithms, envs
+from rbve import algorithms, console, envs
 
 ENVS = ", ".join([*envs.names(), "gymnasium:ID", "bsuite:ID"])
 ALGORITHMS = ", ".join(algorithms.names())
@@ -63,7 +58,8 @@ def record(
         keep: Share of the episodes to keep, drawn at random (the paper keeps 0.1).
         overwrite: Replace an existing dataset.
     """
-    from rbve import api, console
+    from rbve import api
+    from rbve import inspect as inspection
     from rbve.recording.record import default_episodes
 
     count = episodes if episodes is not None else default_episodes(env)
@@ -80,7 +76,7 @@ def record(
 
         api.local.on_all_devices(one, list(zip(seed, folders, strict=True)))
     for folder in folders:
-        show_dataset(folder, as_json)
+        console.show_dataset(folder, inspection.describe(api.load(folder)), as_json)
 
 
 def inspect(
@@ -96,15 +92,10 @@ def inspect(
         gamma: Discount for the values shown.
         beta: Temperature of the ranking weight.
     """
-    from rbve import console
     from rbve import inspect as inspection
     from rbve.data import load
 
-    figures = inspection.describe(load(data), gamma, beta)
-    if as_json:
-        print(json.dumps(figures))
-    else:
-        console.print_description(str(data), figures)
+    console.show_dataset(data, inspection.describe(load(data), gamma, beta), as_json)
 
 
 def train(
@@ -161,14 +152,15 @@ def train(
         side: Only episodes above, or not above, the mean return.
         action: Train on the action the agent chose or the one the environment executed.
     """
-    from rbve import api, console, rows
+    from rbve import api, rows
+    from rbve.sweep import grid
     from rbve.training.run import is_finished
     from rbve.training.spec import DataRef, Spec, resolve
 
     refs = [DataRef(str(path), keep, keep_seed, side, action) for path in data]
-    where = evaluation_env(data, env)
+    where = grid.evaluation_env(data, env)
     specs = []
-    for name, settings in combinations(algorithm, set):
+    for name, settings in grid.combinations(algorithm, set):
         plan = Spec(
             algorithm=name,
             hidden=hidden,
@@ -183,7 +175,7 @@ def train(
             eval_episodes=eval_episodes,
         )
         specs.append(resolve(plan, settings))
-    members = api.jobs(refs, specs, seed, learning_rate, target_period)
+    members = grid.jobs(refs, specs, seed, learning_rate, target_period)
     left = [job for job in members if not is_finished(out / job.id)]
     with console.bar(f"training {len(left)} members", steps * len(left), "updates") as bar:
         interval = specs[0][0].every
@@ -195,7 +187,7 @@ def train(
                 progress.metrics.get("return"),
             ),
         )
-    show_runs(rows.find(folders), as_json)
+    console.show_runs(rows.find(folders), as_json)
 
 
 def evaluate(
@@ -218,13 +210,10 @@ def evaluate(
         noise: Probability that the environment executes a random action instead.
         seed: Seed of the episodes.
     """
-    from rbve import api, console
+    from rbve import api
 
     figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed)
-    if as_json:
-        print(json.dumps(figures))
-    else:
-        console.print_figures(f"{policy} in {env}", figures)
+    console.show_figures(f"{policy} in {env}", figures, as_json)
 
 
 def report(
@@ -242,69 +231,8 @@ def report(
     from rbve.report import write_report
 
     page = write_report(runs, out)
-    show_runs(rows.find(runs), as_json)
+    console.show_runs(rows.find(runs), as_json)
     print(f"report: {page}", file=sys.stderr)
-
-
-def show_dataset(folder: Path, as_json: bool) -> None:
-    from rbve import console
-    from rbve import inspect as inspection
-    from rbve.data import load
-
-    figures = inspection.describe(load(folder))
-    if as_json:
-        print(json.dumps({"path": str(folder), **figures}))
-    else:
-        console.print_description(str(folder), figures)
-
-
-def show_runs(runs: Sequence[Any], as_json: bool) -> None:
-    from rbve import console
-    from rbve.report.summary import group
-    from rbve.report.table import as_json as table_json
-
-    if as_json:
-        print(json.dumps(table_json(group(runs))))
-    else:
-        console.print_runs(runs)
-
-
-def evaluation_env(data: Sequence[Path], env: str) -> str | None:
-    from rbve.data import load
-
-    if env == "none":
-        return None
-    if env != "auto":
-        return env
-    recorded = {load(path, verify=False).provenance.get("env") for path in data}
-    if len(recorded) > 1:
-        raise ValueError(
-            "the datasets come from different environments; train them one by one, or name --env"
-        )
-    return recorded.pop()
-
-
-def combinations(names: Sequence[str], settings: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
-    """Algorithms with every combination of the settings each of them knows."""
-    wanted: dict[str, list[str]] = {}
-    for item in settings:
-        name, equals, values = item.partition("=")
-        if not equals or not name or not values:
-            raise ValueError(f"--set takes NAME=VALUE or NAME=VALUE,VALUE; got {item!r}")
-        wanted[name] = values.split(",")
-    result = []
-    unknown = dict(wanted)
-    for algorithm in names:
-        loaded = algorithms.load(algorithm)
-        known = {*loaded.config._fields, *loaded.options.__dataclass_fields__}
-        mine = {name: values for name, values in wanted.items() if name in known}
-        unknown = {name: values for name, values in unknown.items() if name not in known}
-        for choice in itertools.product(*mine.values()):
-            result.append((algorithm, dict(zip(mine, choice, strict=True))))
-    if unknown:
-        # One algorithm's own error names the nearest setting.
-        return [(names[0], {name: values[0] for name, values in unknown.items()})]
-    return result
 
 
 COMMANDS = {
@@ -320,13 +248,13 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with one_line_errors():
+        with console.one_line_errors():
             call = parse(given)
         call()
     except (ValueError, ImportError, OSError) as error:
-        fail(str(error))
+        console.fail(str(error))
     except KeyboardInterrupt:
-        fail("interrupted; run the same command again to go on", code=130)
+        console.fail("interrupted; run the same command again to go on", code=130)
 
 
 def parse(given: list[str]) -> Any:
@@ -345,25 +273,6 @@ def held(command: Any) -> Any:
         return functools.partial(command, *args, **kwargs)
 
     return hold
-
-
-@contextlib.contextmanager
-def one_line_errors() -> Any:
-    """The parser's boxed complaint as one line; help passes through."""
-    caught = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(caught):
-            yield
-    except SystemExit as stop:
-        if stop.code in (0, None):
-            raise
-        words = re.sub(r"[─│╭╮╰╯┆]+", " ", caught.getvalue())
-        fail(re.sub(r"\s+", " ", words).strip())
-
-
-def fail(message: str, code: int = 2) -> None:
-    print(f"rbve: {message}", file=sys.stderr)
-    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-"""Progress on a terminal; silence elsewhere."""
+"""What a person sees: progress on a terminal, tables, JSON, and errors in one line."""
 
 from __future__ import annotations
 
+import io
+import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+from typing import Any, NoReturn
 
 
 class Bar:
@@ -46,15 +50,6 @@ def bar(what: str, total: int, unit: str) -> Iterator[Bar]:
     )
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=60) as progress:
         yield Bar(progress, progress.add_task(what, total=total, latest=""))
-
-
-def print_runs(runs: Sequence[Any]) -> None:
-    """Final figures of runs, one table per problem."""
-    from rbve.report.summary import group
-    from rbve.report.table import tables
-
-    for table in tables(group(runs)):
-        output().print(table)
 
 
 def print_figures(title: str, figures: Mapping[str, Any]) -> None:
@@ -103,3 +98,46 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def show_dataset(folder: Path, figures: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"path": str(folder), **figures}))
+    else:
+        print_description(str(folder), figures)
+
+
+def show_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:
+    print(json.dumps(figures)) if as_json else print_figures(title, figures)
+
+
+def show_runs(runs: Sequence[Any], as_json: bool) -> None:
+    """Final figures of runs, one table per problem."""
+    from rbve.report import table
+    from rbve.report.summary import group
+
+    problems = group(runs)
+    if as_json:
+        print(json.dumps(table.as_json(problems)))
+    else:
+        for each in table.tables(problems):
+            output().print(each)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """The parser's boxed complaint as one line; help passes through."""
+    caught = io.StringIO()
+    try:
+        with redirect_stderr(caught):
+            yield
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        words = re.sub(r"[─│╭╮╰╯┆]+", " ", caught.getvalue())
+        fail(re.sub(r"\s+", " ", words).strip())
+
+
+def fail(message: str, code: int = 2) -> NoReturn:
+    print(f"rbve: {message}", file=sys.stderr)
+    sys.exit(code)

@@ -10,6 +10,7 @@ from rbve.data.formats.native import MANIFEST
 from rbve.experiments.demo import PROBLEMS, Problem
 from rbve.files import read_json
 from rbve.recording.record import Progress, default_episodes
+from rbve.sweep import grid
 from rbve.training.spec import DataRef, Spec, resolve
 
 
@@ -20,7 +21,7 @@ def run(out: Path) -> Path:
     record_all(out)
     folders = train_all(out)
     page = api.report(folders, out / "report.html")
-    console.print_runs(rows.find(folders))
+    console.show_runs(rows.find(folders), as_json=False)
     console.output().print(
         f"{time.monotonic() - started:.0f} s. Open {page} in a browser; data in {out / 'data'}, "
         f"policies in {out / 'runs'}.",
@@ -81,7 +82,7 @@ def train_all(out: Path) -> list[Path]:
         ]
         for seed in problem.seeds:
             ref = DataRef(str(dataset_folder(out, problem, seed)), problem.keep, keep_seed=seed)
-            jobs += api.jobs([ref], specs, [seed], [3e-4], 0)
+            jobs += grid.jobs([ref], specs, [seed], [3e-4], 0)
     with console.bar(
         f"training {len(jobs)} members", sum(job.spec.steps for job in jobs), "updates"
     ) as bar:

@@ -17,7 +17,8 @@ from rbve.files import write_atomically
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
     """Arrays and JSON in one file that is either whole or absent."""
-    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    # Not ascontiguousarray: it gives scalars a dimension.
+    arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}
     header = {"info": json.dumps(dict(info)), "crc32": str(checksum(arrays))}
     write_atomically(path, save(arrays, header))
 

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbve import algorithms, backend, ops
+from rbve import algorithms, ops
 from rbve.algorithms import Algorithm
 from rbve.data import Dataset, Episode
 from rbve.networks import build
@@ -30,7 +30,7 @@ from rbve.training.table import Table, pack
 from rbve.training.update import Member, TrainState, make_program, member_keys
 from rbve.types import Batch, Head, Views
 
-backend.prepare()
+
 
 OBS, ACTIONS, ITEMS = 5, 4, 12
 ENDED = np.array([2, 7, 11])  # rows after which nothing follows; the last has no legal action left
@@ -278,10 +278,9 @@ class Trainer:
         self.program = make_program(spec, self.table.layout)
         self.config = jax.tree.map(jnp.float32, algorithm.config(**numbers))
         self.advance = jax.jit(self.program.advance)
-        self.init = jax.jit(self.program.init)
 
     def start(self, seed: int) -> TrainState:
-        return self.init(member_keys(seed)[0])
+        return self.program.init(member_keys(seed)[0])
 
     def train(self, seed: int, updates: int = 200) -> tuple[TrainState, dict[str, jax.Array]]:
         member = Member(

@@ -481,9 +481,9 @@ def test_a_full_disk_costs_only_the_last_append(
     writer.append([numbered(0), numbered(1)])
     disk.left = calls
     with pytest.raises(OSError, match="No space left"):
-        writer.append([numbered(2), numbered(3), numbered(4)])
+        writer.append([numbered(8), numbered(4), numbered(3)])
     assert_same(load(tmp_path / "data"), numbered_dataset(2))
-    # With space again the same writer goes on, and no episode counts twice.
+    # With space again the same writer goes on, over what the failure left behind.
     writer.append([numbered(2)])
     assert_same(load(tmp_path / "data"), numbered_dataset(3))
     names = {file.name for file in (tmp_path / "data").iterdir()}
@@ -521,7 +521,7 @@ def test_half_a_column_costs_only_the_last_append(
     with monkeypatch.context() as patch:
         patch.setattr(native, "open", open_almost_full, raising=False)
         with pytest.raises(OSError, match="No space left"):
-            writer.append([numbered(2), numbered(3), numbered(4)])
+            writer.append([numbered(8), numbered(4), numbered(3)])
     assert_same(load(tmp_path / "data"), numbered_dataset(2))
     writer.append([numbered(2)])
     assert_same(load(tmp_path / "data"), numbered_dataset(3))

@@ -1,0 +1,60 @@
+"""What tests share: JAX set up as the programs set it up, a small dataset, small jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rbve import backend
+
+backend.prepare()
+
+from rbve.data import Dataset, load  # noqa: E402
+from rbve.recording.record import record_policy  # noqa: E402
+from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
+
+# Samples and heads that keep the larger networks quick to compile and run.
+SMALL: dict[str, dict[str, Any]] = {"iqn": {"samples": 4, "act_samples": 4}, "rem": {"heads": 5}}
+
+
+@pytest.fixture(scope="session")
+def catch_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of 60 uniform episodes of catch."""
+    path = tmp_path_factory.mktemp("stores") / "catch"
+    record_policy("catch", path, None, episodes=60)
+    return path
+
+
+@pytest.fixture(scope="session")
+def catch(catch_path: Path) -> Dataset:
+    return load(catch_path)
+
+
+@pytest.fixture(scope="session")
+def small_job(catch_path: Path) -> Callable[..., Job]:
+    """Makes a quick job on that store: small_job("iqn", {"steps": 30}, {"kappa": 2}, seed=1)."""
+
+    def make(
+        algorithm: str,
+        plan: dict[str, Any] | None = None,
+        settings: dict[str, Any] | None = None,
+        **numbers: Any,
+    ) -> Job:
+        wanted = {
+            "steps": 300,
+            "every": 70,
+            "env": "catch",
+            "eval_episodes": 4,
+            "batch_size": 16,
+            "hidden": (8,),
+        }
+        wanted |= plan or {}
+        spec, config = resolve(
+            Spec(algorithm=algorithm, **wanted), SMALL.get(algorithm, {}) | (settings or {})
+        )
+        return Job(DataRef(str(catch_path)), spec, config, **{"target_period": 45, **numbers})
+
+    return make
