@@ -1,6 +1,7 @@
 """Many episodes at once inside JAX, with the paper's value diagnostics.
 
     over-estimation error   mean of max(Q(s, a) − G(s), 0)²
+    at the start            the same, of the first state alone
     value error             mean of Q(s, a) − G(s)
     action gap              mean of best minus second best Q
 
@@ -32,6 +33,7 @@ class Evaluation(NamedTuple):
     lengths: Array
     terminated: Array  # bool; False = cut by a limit
     overestimation: Array
+    start_overestimation: Array
     value_error: Array
     action_gap: Array
 
@@ -45,7 +47,7 @@ class Evaluation(NamedTuple):
         }
         if not values:
             return result
-        for name in ("overestimation", "value_error"):
+        for name in ("overestimation", "start_overestimation", "value_error"):
             column = host[name][ended]
             result[name] = (float(column.mean()) if ended.any() else float("nan"), int(ended.sum()))
         result["action_gap"] = (float(host["action_gap"].mean()), len(ended))
@@ -116,11 +118,13 @@ def measure(
     def per_episode(values: Array) -> Array:
         return jnp.sum(jnp.where(alive > 0, values, 0.0), axis=0) / lengths
 
+    excess = ops.square(jnp.maximum(error, 0.0))
     return Evaluation(
         returns=jnp.sum(record["reward"], axis=0),
         lengths=lengths,
         terminated=terminated,
-        overestimation=per_episode(ops.square(jnp.maximum(error, 0.0))),
+        overestimation=per_episode(excess),
+        start_overestimation=excess[0],
         value_error=per_episode(error),
         action_gap=per_episode(record["gap"]),
     )

@@ -129,7 +129,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         )
         recent = row - jnp.arange(n)
         complete = (recent >= state.first_row) & (ended | (recent == row - n + 1))
-        recent = jnp.maximum(recent, 0)
+        recent = jnp.where(recent >= 0, recent, capacity + 1)  # a row that is never used
         # Items that are not complete keep what they have.
         priority = jnp.where(complete, 1.0, state.tree[0][recent])
         return state._replace(

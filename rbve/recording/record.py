@@ -13,7 +13,7 @@ import numpy as np
 
 from rbve import envs
 from rbve.data.dataset import NO_ACTION, Episode
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import Writer, holds_dataset
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.rollout import random_return
 from rbve.policy import Policy
@@ -52,6 +52,13 @@ def chosen_episodes(episodes: int, keep: float, seed: int) -> np.ndarray:
     return chosen
 
 
+def clear_expert(out: Path, overwrite: bool) -> None:
+    """Away with what an online recording left beside its data, if that may be replaced."""
+    if overwrite and holds_dataset(out):
+        for file in [*out.glob(EXPERT), *out.glob(f".{EXPERT}.*")]:
+            file.unlink()
+
+
 def record_online(
     env_name: str,
     out: Path,
@@ -74,6 +81,7 @@ def record_online(
             "--policy uniform or --policy FILE"
         )
     chosen = chosen_episodes(episodes, keep, seed)
+    clear_expert(out, overwrite)
     writer = Writer(
         out,
         env.actions,
@@ -176,6 +184,7 @@ def record_policy(
         "recorded_episodes": episodes,
         "keep": keep,
     }
+    clear_expert(out, overwrite)
     writer = Writer(out, env.actions, provenance, overwrite)
     done = 0
     for fresh in episode_stream(env, policy, episodes, epsilon, seed):
