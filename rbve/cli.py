@@ -62,6 +62,7 @@ def record(
     from rbve import inspect as inspection
     from rbve.recording.record import default_episodes
 
+    need_one("--seed", seed)
     count = episodes if episodes is not None else default_episodes(env)
     folders = [out] if len(seed) == 1 else [out / str(one) for one in seed]
     with console.bar(f"recording {env}", count * len(seed), "episodes") as bar:
@@ -157,6 +158,10 @@ def train(
     from rbve.training.run import is_finished
     from rbve.training.spec import DataRef, Spec, resolve
 
+    need_one("DATA", data)
+    need_one("--algorithm", algorithm)
+    need_one("--seed", seed)
+    need_one("--learning-rate", learning_rate)
     refs = [DataRef(str(path), keep, keep_seed, side, action) for path in data]
     where = grid.evaluation_env(data, env)
     specs = []
@@ -230,9 +235,15 @@ def report(
     from rbve import rows
     from rbve.report import write_report
 
+    need_one("RUNS", runs)
     page = write_report(runs, out)
     console.show_runs(rows.find(runs), as_json)
     print(f"report: {page}", file=sys.stderr)
+
+
+def need_one(name: str, values: Sequence[Any]) -> None:
+    if not values:
+        raise ValueError(f"{name} needs at least one value; add --help to see what it takes")
 
 
 COMMANDS = {

@@ -30,8 +30,6 @@ from rbve.training.table import Table, pack
 from rbve.training.update import Member, TrainState, make_program, member_keys
 from rbve.types import Batch, Head, Views
 
-
-
 OBS, ACTIONS, ITEMS = 5, 4, 12
 ENDED = np.array([2, 7, 11])  # rows after which nothing follows; the last has no legal action left
 TD = ops.TD()

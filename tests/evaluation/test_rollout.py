@@ -62,7 +62,15 @@ def slow_rollout(
         error = np.array(values) - np.array(g)
         over = np.maximum(error, 0) ** 2
         found.append(
-            (sum(rewards), len(rewards), terminated, over.mean(), error.mean(), np.mean(gaps))
+            (
+                sum(rewards),
+                len(rewards),
+                terminated,
+                over.mean(),
+                over[0],
+                error.mean(),
+                np.mean(gaps),
+            )
         )
     return Evaluation(*(np.array(column) for column in zip(*found, strict=True)))  # type: ignore[arg-type]
 
@@ -75,9 +83,7 @@ def test_equals_a_slow_loop(name: str, noise: float, epsilon: float, clip: bool)
     env = envs.load(name, noise)
     assert isinstance(env, Env)
     episodes, key = 6, jax.random.key(7)
-    params = jax.random.normal(
-        jax.random.key(1), (int(np.prod(env.obs_shape)), len(env.actions))
-    )
+    params = jax.random.normal(jax.random.key(1), (int(np.prod(env.obs_shape)), len(env.actions)))
     config = jnp.arange(len(env.actions)) * 0.1
     rollout = jax.jit(make_rollout(env, linear, episodes, epsilon, GAMMA, clip))
     found = rollout(params, config, key)

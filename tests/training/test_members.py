@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +16,10 @@ from rbve.data import Dataset
 from rbve.policy import Policy
 from rbve.sweep import local
 from rbve.training.checkpoint import read_tensors
-from rbve.training.run import CHECKPOINT, POLICY, train_members
+from rbve.training.run import CHECKPOINT, POLICY, MemberRun, train_members
 from rbve.training.spec import Job
 from rbve.training.table import pack
-from rbve.training.update import DRAWS, Member, Program, draw, make_program, member_keys
+from rbve.training.update import DRAWS, Member, Program, TrainState, draw, make_program
 
 PLAN = {"steps": 150, "every": 70}
 Maker = Callable[..., Job]
@@ -125,8 +124,8 @@ def test_numbers_of_a_member_matter(
     for i, one in enumerate(found):
         for other in found[:i]:
             assert not np.array_equal(one, other)
-    assert np.all(found[-1] != found[0]) or np.mean(found[-1] != found[0]) > 0.8
-    # Biases start at 0 for every seed; Adam's first steps have equal sizes, hence "most".
+    # Nearly every weight: a unit that no batch reached keeps its bias of 0.
+    assert np.mean(found[-1] != found[0]) > 0.9
 
 
 def test_seeds(small_job: Maker, catch: Dataset, tmp_path: Path) -> None:
@@ -176,27 +175,22 @@ def test_one_program_only(small_job: Maker, catch: Dataset, tmp_path: Path) -> N
         train(jobs, [catch] * 2, tmp_path)
 
 
-def program_of(job: Job, data: Dataset) -> tuple[Program, jax.Array, Member, Any]:
-    algorithm = job.spec.load_algorithm()
-    table = pack([data], job.spec.view, algorithm.bootstrap)  # type: ignore[arg-type]
+def program_of(
+    job: Job, data: Dataset, folder: Path
+) -> tuple[Program, jax.Array, Member, TrainState]:
+    table = pack([data], job.spec.view, job.spec.load_algorithm().bootstrap)  # type: ignore[arg-type]
     program = make_program(job.spec, table.layout)
-    key_weights, key_updates, _ = member_keys(job.seed)
-    member = Member(
-        key=key_updates,
-        offset=jnp.int32(table.offset[0]),
-        size=jnp.int32(table.size[0]),
-        g_scale=jnp.float32(table.g_scale[0]),
-        learning_rate=jnp.float32(job.learning_rate),
-        target_period=jnp.int32(job.target_period),
-        config=jax.tree.map(jnp.float32, algorithm.config(**job.config)),
-    )
-    return program, jnp.asarray(table.rows), member, program.init(key_weights)
+    run = MemberRun(job, data, folder, program, table, 0)
+    return program, jnp.asarray(table.rows), run.inputs, run.state
 
 
 @pytest.mark.parametrize("period", [1, 7, 64, 1000])
-def test_one_call_equals_single_updates(period: int, small_job: Maker, catch: Dataset) -> None:
+def test_one_call_equals_single_updates(
+    period: int, small_job: Maker, catch: Dataset, tmp_path: Path
+) -> None:
     """And the target network is the online one as of the last multiple of the period."""
-    program, table, member, state = program_of(small_job("dqn", target_period=period), catch)
+    job = small_job("dqn", target_period=period)
+    program, table, member, state = program_of(job, catch, tmp_path)
     advance = jax.jit(program.advance)
     until = DRAWS + 30
     whole, sums = advance(state, table, member, until)
@@ -214,14 +208,14 @@ def test_one_call_equals_single_updates(period: int, small_job: Maker, catch: Da
         np.testing.assert_allclose(sums[name], total, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-def test_advance_uses_the_drawn_rows(small_job: Maker, catch: Dataset) -> None:
+def test_advance_uses_the_drawn_rows(small_job: Maker, catch: Dataset, tmp_path: Path) -> None:
     """Update k sees the rows that draw() gives for block k // DRAWS, resumed there or not."""
     job = small_job("mc", {"batch_size": 4})
-    program, table, member, state = program_of(job, catch)
+    program, table, member, state = program_of(job, catch, tmp_path)
     advance = jax.jit(program.advance)
-    key_draws, _ = jax.random.split(member.key)
+    key_draws, size = jax.random.split(member.key)[0], jnp.int32(len(table))
     for step in (0, 1, DRAWS - 1, DRAWS, DRAWS + 9):
-        drawn = draw(key_draws, jnp.int32(step // DRAWS), member.size, 4)[step % DRAWS]
+        drawn = draw(key_draws, jnp.int32(step // DRAWS), size, 4)[step % DRAWS]
         # Only rows drawn can enter: with all others poisoned, the update stays the same.
         poisoned = jnp.full_like(table, jnp.nan).at[drawn].set(table[drawn])
         here = state._replace(step=jnp.int32(step))
