@@ -37,7 +37,8 @@ def run(
     selected = {job.data: job.data.of(opened[job.data.path]) for job in jobs}
     folders = {job.id: out / job.id for job in jobs}
     todo = [job for job in unique(jobs) if not is_finished(folders[job.id])]
-    bundles = bundle(todo, jax.local_device_count())
+    kinds = [(job.program, shapes(selected[job.data])) for job in todo]
+    bundles = bundle(todo, kinds, jax.local_device_count())
 
     def work(jobs: Sequence[Job]) -> None:
         train_members(
@@ -55,11 +56,15 @@ def unique(jobs: Sequence[Job]) -> list[Job]:
     return list({job.id: job for job in jobs}.values())
 
 
-def bundle(jobs: Sequence[Job], devices: int) -> list[list[Job]]:
+def shapes(data: Dataset) -> tuple[Any, ...]:
+    return data.obs_shape, data.num_actions, data.legal is not None
+
+
+def bundle(jobs: Sequence[Job], kinds: Sequence[Any], devices: int) -> list[list[Job]]:
     """Jobs of one program and one kind of data together, cut so that every device has work."""
-    programs: dict[str, list[Job]] = {}
-    for job in jobs:
-        programs.setdefault(job.program, []).append(job)
+    programs: dict[Any, list[Job]] = {}
+    for job, kind in zip(jobs, kinds, strict=True):
+        programs.setdefault(kind, []).append(job)
     if len(programs) >= 2 * devices:
         return list(programs.values())
     return [

@@ -38,7 +38,8 @@ class Progress(NamedTuple):
 
 
 def is_finished(folder: Path) -> bool:
-    return (folder / POLICY).exists() and (folder / CHECKPOINT).exists()
+    file = folder / CHECKPOINT
+    return file.exists() and bool(read_tensors(file)[1].get("finished"))
 
 
 def train_members(

@@ -216,6 +216,18 @@ def test_rem_maximises_the_mixture_not_its_parts() -> None:
     np.testing.assert_allclose(values("rem", views, batch([0]), heads=2), [expected], rtol=1e-5)
 
 
+def test_rem_does_not_choose_illegal_actions() -> None:
+    same = [[[2, 6], [2, 6]]]
+    views = Views(
+        now=head([[1, 0]], parts=[[[1, 0], [1, 0]]]),
+        next=head([[2, 6]], parts=same),
+        target=head([[2, 6]], parts=same),
+    )
+    masked = batch([0], legal=[[True, True]], next_legal=[[True, False]])
+    # (1 − (.5 + .5·2))² instead of (1 − 3.5)²
+    np.testing.assert_allclose(values("rem", views, masked, heads=2), [0.25], rtol=1e-5)
+
+
 def test_rem_draws_uniform_weights_and_normalises_them() -> None:
     shares = jax.jit(jax.vmap(lambda key: mixture(2, key)))(jax.random.split(KEY, 4000))
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)

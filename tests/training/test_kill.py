@@ -15,7 +15,7 @@ import pytest
 from rbve import algorithms, rows
 from rbve.sweep import local
 from rbve.training.checkpoint import read_tensors
-from rbve.training.run import POLICY, is_finished
+from rbve.training.run import CHECKPOINT, POLICY, is_finished
 from rbve.training.spec import Job
 
 KILLS = 24
@@ -133,7 +133,10 @@ def assert_same_results(whole: Path, killed: Path) -> None:
     once = Counter((row.step, row.metric) for row in rows.read(killed / rows.FILE).rows)
     assert max(once.values()) == 1
     assert {step for step, _ in once} == set(range(10, 121, 10))
-    tensors, info = read_tensors(whole / POLICY)
-    others, other_info = read_tensors(killed / POLICY)
-    assert info == other_info
-    np.testing.assert_array_equal(others["weights"], tensors["weights"], err_msg=killed.name)
+    for name in (POLICY, CHECKPOINT):
+        tensors, info = read_tensors(whole / name)
+        others, other_info = read_tensors(killed / name)
+        assert info == other_info
+        assert tensors.keys() == others.keys()
+        for key in tensors:
+            np.testing.assert_array_equal(others[key], tensors[key], err_msg=f"{killed} {key}")
