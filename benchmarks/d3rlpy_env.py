@@ -15,7 +15,10 @@ def find_python() -> str | None:
     """RBVE_D3RLPY_PYTHON, or an environment made here once; None if it cannot be made."""
     given = os.environ.get("RBVE_D3RLPY_PYTHON")
     if given:
-        return given
+        if has_d3rlpy(given):
+            return given
+        print(f"{given} has no d3rlpy, its columns are left out", file=sys.stderr)
+        return None
     folder = cache_folder() / "d3rlpy-venv"
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = folder / ".ready"
@@ -37,3 +40,10 @@ def find_python() -> str | None:
             return None
     ready.touch()
     return str(python)
+
+
+def has_d3rlpy(python: str) -> bool:
+    try:
+        return subprocess.run([python, "-c", "import d3rlpy"], capture_output=True).returncode == 0
+    except OSError:
+        return False

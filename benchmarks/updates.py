@@ -59,7 +59,7 @@ def compare(algorithm: str, ours: Worker, theirs: Worker | None, quick: bool) ->
     laps = interleave(contestants, rounds)
     rate = 1 / statistics.median(lap.wall for lap in laps["rbve"])
     figures = [
-        Figure("updates", f"{algorithm}: updates/s", rate, "1/s", "of this run: not for comparison"),
+        Figure("updates", f"{algorithm}: updates/s", rate, "1/s", "of this run only"),
         Figure(
             "updates",
             f"{algorithm}: start-up and compilation",
