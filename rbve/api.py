@@ -20,12 +20,12 @@ from rbve.evaluation.host import evaluate_on_host  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
-from rbve.report import write_report as report  # noqa: E402
+from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
 from rbve.training.run import POLICY, Progress, normalised  # noqa: E402
 from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 
-__all__ = ["Dataset", "Episode", "Policy", "evaluate", "load", "record", "report", "train"]
+__all__ = ["Dataset", "Episode", "Policy", "evaluate", "load", "record", "train", "write_report"]
 
 IN_MEMORY = "in memory"  # stands for the path of a Dataset that was passed as an object
 

@@ -20,7 +20,7 @@ def run(out: Path) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     record_all(out)
     folders = train_all(out)
-    page = api.report(folders, out / "report.html")
+    page = api.write_report(folders, out / "report.html")
     console.show_runs(rows.find(folders), as_json=False)
     console.output().print(
         f"{time.monotonic() - started:.0f} s. Open {page} in a browser; data in {out / 'data'}, "

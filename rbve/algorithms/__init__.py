@@ -21,6 +21,7 @@ import ast
 import difflib
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,11 @@ def load_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ValueError(f"{path}: cannot be imported as an algorithm file")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.modules[spec.name] = module  # dataclasses look their module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 

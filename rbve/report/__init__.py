@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def write_report(paths: Iterable[Path], out: Path) -> Path:
+def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     """Page of all runs below `paths`. `out` is an .html file, or a folder that gets index.html."""
     from rbve import rows
     from rbve.report.page import write
     from rbve.report.summary import group
 
-    return write(group(rows.find(paths)), out)
+    return write(group(rows.find(map(Path, paths))), Path(out))

@@ -39,7 +39,9 @@ class Progress(NamedTuple):
 
 def is_finished(folder: Path) -> bool:
     file = folder / CHECKPOINT
-    return file.exists() and bool(read_tensors(file)[1].get("finished"))
+    return (
+        (folder / POLICY).exists() and file.exists() and bool(read_tensors(file)[1].get("finished"))
+    )
 
 
 def train_members(
@@ -194,6 +196,8 @@ class MemberRun:
             {name: (value, n) for name, (value, n) in each.items()} for each in info["evaluations"]
         ]
         self.rows.keep(info["rows"])
+        if self.finished and not (self.folder / POLICY).exists():
+            self.policy(self.state).save(self.folder / POLICY)
 
     def record(self, state: TrainState, sums: Any, evaluation: Any, until: int) -> dict[str, float]:
         """Rows of the interval that ended at `until`, then the checkpoint that counts them."""
