@@ -24,7 +24,8 @@ class Q(eqx.Module):
         self.log_alpha = jnp.zeros(1) if bounded else None
 
     def __call__(self, x: Array, key: Array) -> Head:
-        q = self.out(x).T
+        # The barrier keeps the batch minor in the backward product too: 4% of an update on CPU.
+        q = jax.lax.optimization_barrier(self.out(x)).T
         if self.log_alpha is None:
             return Head(q=q, ranked=q)
         ranked = jnp.tanh(q)

@@ -109,20 +109,8 @@ def make_program(spec: Spec, layout: Layout) -> Program:
         mean = jnp.sum(value * batch.weight) / jnp.sum(batch.weight)
         return mean, {"loss": value, **metrics}
 
-    def gradient(
-        params: Array,
-        target: Network,
-        obs: Array,
-        next_obs: Array,
-        batch: Batch,
-        config: Tree,
-        key: Array,
-    ) -> tuple[Array, dict[str, Array]]:
-        """Gradient and per-item metrics of one batch, wherever the batch came from."""
-        grad, metrics = jax.grad(mean_loss, has_aux=True)(
-            params, target, obs, next_obs, batch, config, key
-        )
-        return grad, metrics
+    # Gradient and per-item metrics of one batch, wherever the batch came from.
+    gradient = jax.grad(mean_loss, has_aux=True)
 
     def apply(state: TrainState, grad: Array, learning_rate: Array) -> tuple[TrainState, Array]:
         """Adam, unless the gradient is not finite: then nothing changes but `diverged_at`."""
