@@ -15,6 +15,7 @@ import jax  # noqa: E402
 
 from rbve import envs  # noqa: E402
 from rbve.data import Dataset, Episode, load  # noqa: E402
+from rbve.data.formats.native import fingerprint  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
 from rbve.evaluation.host import evaluate_on_host  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
@@ -23,7 +24,7 @@ from rbve.recording import record as recording  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
 from rbve.training.run import POLICY, Progress, normalised  # noqa: E402
-from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
+from rbve.training.spec import INT32, DataRef, Job, Spec, resolve  # noqa: E402
 
 __all__ = ["Dataset", "Episode", "Policy", "evaluate", "load", "record", "train", "write_report"]
 
@@ -49,6 +50,10 @@ def record(
     random action instead of the chosen one.
     """
     count = episodes if episodes is not None else recording.default_episodes(env)
+    if not 0 <= seed <= INT32:
+        raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
+    if epsilon and policy in ("online", "uniform", None):
+        raise ValueError("epsilon belongs to a saved policy; name its file with policy")
     if policy == "online":
         recording.record_online(
             env, Path(out), count, noise, seed, keep, overwrite, on_progress=on_progress
@@ -93,7 +98,8 @@ def train(
             "out= needs data given by path, so that a resumed run finds it; write the dataset with "
             "rbve.data.formats.native.write first"
         )
-    job = Job(DataRef(path), plan, config, learning_rate, target_period, seed)
+    mark = "" if held else fingerprint(Path(path))
+    job = Job(DataRef(path, fingerprint=mark), plan, config, learning_rate, target_period, seed)
     with tempfile.TemporaryDirectory() as scratch:
         folder = local.run([job], Path(out or scratch), on_progress, held)[0]
         return Policy.load(folder / POLICY)
@@ -104,14 +110,24 @@ def evaluate(
     env: str,
     episodes: int = 100,
     epsilon: float = 0.4**8,
-    gamma: float = 0.99,
+    gamma: float | None = None,
     noise: float = 0.0,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Mean return, episode length and the value diagnostics of a policy in an environment."""
+    """Mean return, episode length and the value diagnostics of a policy in an environment.
+
+    `gamma` defaults to the discount the policy was trained with.
+    """
+    chosen = policy if isinstance(policy, Policy) else Policy.load(policy)
+    trained = chosen.info.get("job", {}).get("spec", {})
+    gamma = trained.get("gamma", 0.99) if gamma is None else gamma
+    clip = trained.get("clip_rewards", False)
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1; got {episodes}")
-    chosen = policy if isinstance(policy, Policy) else Policy.load(policy)
+    if not 0 <= epsilon <= 1 or not 0 <= gamma <= 1:
+        raise ValueError(f"epsilon and gamma must lie in [0, 1]; got {epsilon} and {gamma}")
+    if not 0 <= seed <= INT32:
+        raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
     world = envs.load(env, noise)
     if tuple(world.obs_shape) != chosen.obs_shape or len(world.actions) != len(chosen.actions):
         raise ValueError(
@@ -119,10 +135,10 @@ def evaluate(
             f"the policy takes {chosen.obs_shape} and has {len(chosen.actions)}"
         )
     if isinstance(world, Env):
-        run = jax.jit(make_rollout(world, chosen.act_function(), episodes, epsilon, gamma))
+        run = jax.jit(make_rollout(world, chosen.act_function(), episodes, epsilon, gamma, clip))
         found = run(chosen.network, chosen.config, jax.random.key(seed))
     else:
-        found = evaluate_on_host(world, chosen, episodes, epsilon, gamma, seed=seed)
+        found = evaluate_on_host(world, chosen, episodes, epsilon, gamma, clip, seed)
     figures = found.summary(chosen.algorithm.values)
     known = chosen.info.get("facts", {})
     if known.get("env") == env:

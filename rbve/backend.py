@@ -19,7 +19,7 @@ def prepare() -> None:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     try:
-        jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
+        jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
     except RuntimeError:  # the backend runs already: use the devices it has
         return
 

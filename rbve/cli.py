@@ -154,6 +154,7 @@ def train(
         action: Train on the action the agent chose or the one the environment executed.
     """
     from rbve import api, rows
+    from rbve.data.formats.native import fingerprint
     from rbve.sweep import grid
     from rbve.training.run import is_finished
     from rbve.training.spec import DataRef, Spec, resolve
@@ -162,7 +163,7 @@ def train(
     need_one("--algorithm", algorithm)
     need_one("--seed", seed)
     need_one("--learning-rate", learning_rate)
-    refs = [DataRef(str(path), keep, keep_seed, side, action) for path in data]
+    refs = [DataRef(str(path), keep, keep_seed, side, action, fingerprint(path)) for path in data]
     where = grid.evaluation_env(data, env)
     specs = []
     for name, settings in grid.combinations(algorithm, set):
@@ -201,7 +202,7 @@ def evaluate(
     env: EnvName,
     episodes: int = 100,
     epsilon: float = 0.4**8,
-    gamma: float = 0.99,
+    gamma: float | None = None,
     noise: float = 0.0,
     seed: int = 0,
     as_json: Json = False,
@@ -211,7 +212,7 @@ def evaluate(
     Args:
         episodes: Episodes to play.
         epsilon: Share of random actions (the paper's 0.4^8).
-        gamma: Discount for the value figures.
+        gamma: Discount for the value figures. Default: the one it was trained with.
         noise: Probability that the environment executes a random action instead.
         seed: Seed of the episodes.
     """
@@ -242,6 +243,8 @@ def report(
 
 
 def need_one(name: str, values: Sequence[Any]) -> None:
+    if len({*values}) < len(values):
+        raise ValueError(f"{name} names a value twice")
     if not values:
         raise ValueError(f"{name} needs at least one value; add --help to see what it takes")
 
@@ -264,8 +267,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         call()
     except (ValueError, ImportError, OSError) as error:
         console.fail(str(error))
+    except (MemoryError, OverflowError, RuntimeError) as error:
+        first = (str(error) or "out of memory").splitlines()[0]
+        console.fail(f"{type(error).__name__}: {first}; try smaller numbers")
     except KeyboardInterrupt:
-        console.fail("interrupted; run the same command again to go on", code=130)
+        console.fail("interrupted; what was finished is kept", code=130)
 
 
 def parse(given: list[str]) -> Any:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from rbve import api, console, rows
-from rbve.data.formats.native import MANIFEST
+from rbve.data.formats.native import MANIFEST, fingerprint
 from rbve.experiments.demo import PROBLEMS, Problem
 from rbve.files import read_json
 from rbve.recording.record import Progress, default_episodes
@@ -81,7 +81,9 @@ def train_all(out: Path) -> list[Path]:
             for name, settings in problem.methods
         ]
         for seed in problem.seeds:
-            ref = DataRef(str(dataset_folder(out, problem, seed)), problem.keep, keep_seed=seed)
+            folder = dataset_folder(out, problem, seed)
+            mark = fingerprint(folder)
+            ref = DataRef(str(folder), problem.keep, keep_seed=seed, fingerprint=mark)
             jobs += grid.jobs([ref], specs, [seed], [3e-4], 0)
     with console.bar(
         f"training {len(jobs)} members", sum(job.spec.steps for job in jobs), "updates"

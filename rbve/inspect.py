@@ -13,6 +13,8 @@ QUANTILES = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1.0}
 
 
 def describe(dataset: Dataset, gamma: float = 0.99, beta: float = 0.5) -> dict[str, Any]:
+    if not beta > 0:
+        raise ValueError(f"beta must be positive; got {beta}")
     taken = dataset.action[dataset.action >= 0]
     counts = np.bincount(taken, minlength=dataset.num_actions)
     g = transitions(dataset, View(gamma), "none").g.astype(np.float64)

@@ -33,12 +33,18 @@ class Policy:
     hidden: tuple[int, ...]
     info: Mapping[str, Any] = field(default_factory=dict)  # where the policy comes from
 
-    def act(self, observation: Any, epsilon: float = 0.0, seed: int = 0) -> int | np.ndarray:
-        """The best action id for one observation, or an array of them for a batch."""
+    def act(
+        self, observation: Any, epsilon: float = 0.0, rng: np.random.Generator | None = None
+    ) -> int | np.ndarray:
+        """The best action id for one observation, or an array of them for a batch.
+
+        With `epsilon` a share of the actions is random, drawn from `rng`.
+        """
+        if epsilon > 0 and rng is None:
+            raise ValueError("random actions need rng=numpy.random.default_rng(seed), made once")
         obs, single = self._batch(observation)
         action = np.argmax(self.scores(obs), axis=-1)
-        if epsilon > 0:
-            rng = np.random.default_rng(seed)
+        if rng is not None and epsilon > 0:
             random = rng.integers(len(self.actions), size=len(obs))
             action = np.where(rng.random(len(obs)) < epsilon, random, action)
         return int(action[0]) if single else action

@@ -63,7 +63,9 @@ class RowFile:
 
 def read(path: Path) -> Run:
     try:
-        header, *lines = path.read_text().splitlines()
+        text = path.read_text()
+        # A line without its end was being written when the process was killed.
+        header, *lines = text[: text.rfind("\n") + 1].splitlines()
         head = json.loads(header)
         rows = [Row(**json.loads(line)) for line in lines]
         return Run(head["job"], head["spec"], head["facts"], rows)

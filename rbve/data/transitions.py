@@ -98,7 +98,7 @@ def transitions(dataset: Dataset, view: View, bootstrap: Bootstrap = "state") ->
     window_end = window_end[keep]
     steps = window_end - row
     total = np.zeros(len(row), np.float64)
-    for k in range(view.n_step):
+    for k in range(min(view.n_step, int(steps.max(initial=0)))):
         inside = steps > k
         total[inside] += view.gamma**k * rewards[row[inside] + k].astype(np.float64)
     ended = terminated[keep] & (window_end == final_row[keep])

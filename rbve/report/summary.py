@@ -155,8 +155,10 @@ def returns(run: Run) -> dict[int, float]:
 
 def data_key(run: Run) -> str:
     data = run.spec.get("data", {})
-    kept = {name: value for name, value in data.items() if name not in ("path", "keep_seed")}
-    return key_of({**kept, "family": family(data.get("path", ""))})
+    own = ("path", "keep_seed", "fingerprint")  # may differ between members of one problem
+    kept = {name: value for name, value in data.items() if name not in own}
+    source = run.facts.get("source")  # how the data was made
+    return key_of({**kept, "source": source, "family": family(data.get("path", ""))})
 
 
 def methods_of(runs: Sequence[Run]) -> list[Method]:

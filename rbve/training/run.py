@@ -27,6 +27,8 @@ from rbve.training.update import Member, Program, TrainState, make_program, memb
 
 CHECKPOINT = "checkpoint.safetensors"
 POLICY = "policy.safetensors"
+# What makes two datasets the same kind of data, whatever their seeds.
+SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")
 
 
 class Progress(NamedTuple):
@@ -63,6 +65,7 @@ def train_members(
     kept = {id(data): algorithm.keep(data) for data in datasets}
     table = pack([kept[id(data)] for data in datasets], spec.view, algorithm.bootstrap)  # type: ignore[arg-type]
     program = make_program(spec, table.layout)
+    evaluate = make_evaluator(spec, program, datasets[0])
     members = [
         MemberRun(job, data, folder, program, table, index)
         for index, (job, data, folder) in enumerate(zip(jobs, datasets, folders, strict=True))
@@ -70,7 +73,6 @@ def train_members(
     if vectorise is None:
         vectorise = jax.default_backend() != "cpu"
     advance = advance_together(program) if vectorise else advance_in_turn(program)
-    evaluate = make_evaluator(spec, program, members[0].dataset)
     rows = jnp.asarray(table.rows)
     for until in boundaries(spec):
         active = [member for member in members if member.step < until and not member.finished]
@@ -267,6 +269,7 @@ def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
         "best_return": float(dataset.episode_return.max()),
         "random_return": reference.get("random"),
         "reference_return": reference.get("online"),
+        "source": {name: dataset.provenance.get(name) for name in SOURCE},
     }
 
 

@@ -6,10 +6,11 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rbve import algorithms
 from rbve.algorithms import Algorithm
@@ -17,12 +18,17 @@ from rbve.data.dataset import Dataset
 from rbve.data.transitions import View
 from rbve.ops import TD
 
+INT32 = 2**31 - 1  # steps and seeds are counted in 32 bits on the device
+MAX_WIDTH = 65_536  # units per layer; more is a slip of the finger
+POSITIVE = {"beta", "cap", "kappa"}  # settings that divide or bound
+
 
 @dataclass(frozen=True)
 class Spec:
     """Choices shared by all members of one program, and the plan of the run."""
 
     algorithm: str = "rbve"  # a name (`rbve train --help` lists them) or a path to a .py file
+    algorithm_version: str = ""  # hash of a .py file: an edited one is another job
     options: Mapping[str, Any] = field(default_factory=dict)  # the algorithm's Options
     hidden: tuple[int, ...] = (56, 56)  # units per hidden layer (paper: 56, 56)
     batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
@@ -39,13 +45,17 @@ class Spec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
+        file = Path(self.algorithm)
+        if not self.algorithm_version and file.suffix == ".py" and file.is_file():
+            version = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+            object.__setattr__(self, "algorithm_version", version)
         if not self.every:
             object.__setattr__(self, "every", max(1, self.steps // 20))
         for name in ("batch_size", "steps", "every", "eval_episodes", "final_evaluations"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}")
-        if not self.hidden or min(self.hidden) < 1:
-            raise ValueError(f"hidden needs positive layer widths; got {self.hidden}")
+            if not 1 <= getattr(self, name) <= INT32:
+                raise ValueError(f"{name} must lie in [1, {INT32}]; got {getattr(self, name)}")
+        if not self.hidden or min(self.hidden) < 1 or max(self.hidden) > MAX_WIDTH:
+            raise ValueError(f"hidden needs layer widths in [1, {MAX_WIDTH}]; got {self.hidden}")
         if not 0 <= self.eval_epsilon <= 1:
             raise ValueError(f"eval_epsilon must lie in [0, 1]; got {self.eval_epsilon}")
         TD(self.td)  # type: ignore[arg-type]
@@ -76,6 +86,7 @@ class DataRef:
     keep_seed: int = 0
     side: str = "all"  # episodes by return: all, above or below the mean
     action: str = "chosen"  # the action that trains: chosen or executed
+    fingerprint: str = ""  # of the store's content, so that other data is another job
 
     def of(self, dataset: Dataset) -> Dataset:
         if self.action not in ("chosen", "executed"):
@@ -101,9 +112,11 @@ class Job:
     def __post_init__(self) -> None:
         if not self.target_period:
             object.__setattr__(self, "target_period", max(1, self.spec.steps // 800))
-        if self.target_period < 1 or self.seed < 0:
-            raise ValueError("target_period must be at least 1 and seed at least 0")
-        if not self.learning_rate > 0:
+        if not 1 <= self.target_period <= INT32:
+            raise ValueError(f"target_period must lie in [1, {INT32}]; got {self.target_period}")
+        if not 0 <= self.seed <= INT32:
+            raise ValueError(f"seed must lie in [0, {INT32}]; got {self.seed}")
+        if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"learning_rate must be positive; got {self.learning_rate}")
 
     def to_json(self) -> dict[str, Any]:
@@ -140,6 +153,7 @@ def resolve(spec: Spec, settings: Mapping[str, Any]) -> tuple[Spec, dict[str, fl
             config[name] = as_number(name, value)
         elif name in options:
             options[name] = as_type_of(options[name], name, value)
+            check_choice(get_type_hints(algorithm.options)[name], name, options[name])
         else:
             known = [*config, *options]
             near = difflib.get_close_matches(name, known, n=1)
@@ -151,11 +165,21 @@ def resolve(spec: Spec, settings: Mapping[str, Any]) -> tuple[Spec, dict[str, fl
     return dataclasses.replace(spec, options=options), config
 
 
+def check_choice(hint: Any, name: str, value: Any) -> None:
+    if get_origin(hint) is Literal and value not in get_args(hint):
+        known = ", ".join(map(str, get_args(hint)))
+        raise ValueError(f"setting {name!r} takes one of {known}; got {value!r}")
+
+
 def as_number(name: str, value: Any) -> float:
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"setting {name!r} takes a number; got {value!r}") from None
+    if not math.isfinite(number) or (name in POSITIVE and number <= 0):
+        wanted = "a positive number" if name in POSITIVE else "a finite number"
+        raise ValueError(f"setting {name!r} takes {wanted}; got {value!r}")
+    return number
 
 
 def as_type_of(default: Any, name: str, value: Any) -> Any:
@@ -166,7 +190,7 @@ def as_type_of(default: Any, name: str, value: Any) -> Any:
         return known[str(value).lower()]
     if isinstance(default, int):
         number = as_number(name, value)
-        if number != int(number):
-            raise ValueError(f"setting {name!r} takes a whole number; got {value!r}")
+        if number != int(number) or not 1 <= number <= INT32:
+            raise ValueError(f"setting {name!r} takes a whole number from 1 on; got {value!r}")
         return int(number)
     return type(default)(value)
