@@ -3,7 +3,7 @@
 An algorithm file holds
 
     HEAD       the network head it reads: q, ensemble, quantile, q_policy or policy
-    BOOTSTRAP  where targets come from: state, pair or none (rbve/data/transitions.py)
+    BOOTSTRAP  where targets come from: state, pair, return or none (rbve/data/transitions.py)
     Config     NamedTuple of numbers, which may differ between members of one sweep
     Options    frozen dataclass of choices, which fix the compiled program
     loss       (views, batch, config, options, td, key) -> one value per item, metrics

@@ -14,7 +14,7 @@ from rbve.algorithms import NoOptions
 from rbve.types import Array, Batch, Views
 
 HEAD = "q"
-BOOTSTRAP = "none"
+BOOTSTRAP = "return"
 
 
 class Config(NamedTuple):

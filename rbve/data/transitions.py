@@ -6,7 +6,8 @@ training. Where an algorithm bootstraps decides which rows exist:
     state  from the observation n steps on, the final one of a truncated episode too (DDQN)
     pair   from the logged pair (s', a') n steps on; at a truncation from the last logged pair,
            so the last decision of a truncated episode is dropped (BVE)
-    none   no bootstrap: every logged decision trains (BC, MC)
+    return no bootstrap, V̂ is the target: decisions of fragments, which have none, are dropped (MC)
+    none   no bootstrap: every logged decision trains (BC)
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 
-Bootstrap = Literal["state", "pair", "none"]
+Bootstrap = Literal["state", "pair", "return", "none"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def reward_to_go(rewards: np.ndarray, offsets: np.ndarray, gamma: float) -> np.n
 
 def transitions(dataset: Dataset, view: View, bootstrap: Bootstrap = "state") -> Transitions:
     if bootstrap not in get_args(Bootstrap):
-        raise ValueError(f"bootstrap must be state, pair or none; got {bootstrap!r}")
+        raise ValueError(f"bootstrap must be state, pair, return or none; got {bootstrap!r}")
     rewards = view.rewards(dataset)
     g = reward_to_go(rewards, dataset.offsets, view.gamma)
     rows_per_episode = np.diff(dataset.offsets)
@@ -89,6 +90,8 @@ def transitions(dataset: Dataset, view: View, bootstrap: Bootstrap = "state") ->
         reaches_end = terminated | (dataset.action[final_row] >= 0)
         window_end = np.minimum(window_end, np.where(reaches_end, final_row, final_row - 1))
     keep = (dataset.action >= 0) & (row < final_row)
+    if bootstrap == "return":
+        keep &= complete
     if bootstrap == "pair":
         has_pair = dataset.action[window_end] >= 0
         ends = terminated & (window_end == final_row)

@@ -113,8 +113,8 @@ def pack_one(data: Dataset, layout: Layout, view: View, bootstrap: Bootstrap) ->
     count = len(columns.row)
     if count == 0:
         raise ValueError(
-            "no transition can be trained on: every episode is one truncated step, which has no "
-            "next logged action"
+            "no transition can be trained on: every episode is a fragment without reward-to-go, or "
+            "one truncated step without a next logged action"
         )
     parts = [
         data.obs[columns.row].reshape(count, -1),

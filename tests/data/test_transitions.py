@@ -309,5 +309,5 @@ def test_a_view_refuses_a_wrong_window(n_step: int) -> None:
 
 
 def test_an_unknown_bootstrap_is_refused() -> None:
-    with pytest.raises(ValueError, match="state, pair or none; got 'pairs'"):
+    with pytest.raises(ValueError, match="state, pair, return or none; got 'pairs'"):
         transitions(ADJACENT, View(), "pairs")  # type: ignore[arg-type]
