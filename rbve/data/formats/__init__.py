@@ -10,7 +10,4 @@ from rbve.data.formats import native
 
 def load(path: str | Path, verify: bool = True) -> Dataset:
     """Open a dataset. Columns stay on disk, memory-mapped; `verify` checks every checksum."""
-    folder = Path(path)
-    if not folder.exists():
-        raise ValueError(f"{folder}: no such dataset; make one with `rbve record ENV --out PATH`")
-    return native.read(folder, verify)
+    return native.read(Path(path), verify)

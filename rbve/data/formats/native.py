@@ -253,6 +253,8 @@ def fingerprint(path: Path) -> str:
 
 def read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
+    if not path.exists():
+        raise ValueError(f"{path}: no such dataset; make one with `rbve record ENV --out PATH`")
     if not file.is_file():
         raise ValueError(f"{path}: no {MANIFEST}, so not an rbve dataset (or nothing was recorded)")
     manifest = read_json(file)
