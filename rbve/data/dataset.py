@@ -145,13 +145,10 @@ class Dataset:
 
     def subsample(self, fraction: float, seed: int = 0) -> Dataset:
         """A random share of the episodes, at least one, in their recorded order."""
-        if not 0 < fraction <= 1:
-            raise ValueError(f"the share of episodes to keep must lie in (0, 1]; got {fraction}")
+        chosen = np.flatnonzero(sample_episodes(self.num_episodes, fraction, seed))
         if fraction == 1:
             return self
-        count = max(1, round(fraction * self.num_episodes))
-        order = np.random.default_rng([seed, 0]).permutation(self.num_episodes)
-        return self.select(np.sort(order[:count]), f"subsample {fraction:g} seed {seed}")
+        return self.select(chosen, f"subsample {fraction:g} seed {seed}")
 
     def split(self, fraction: float, seed: int = 0) -> tuple[Dataset, Dataset]:
         """(train, validation) by episode; `fraction` is the share that trains."""
@@ -224,6 +221,16 @@ def optional_columns(
         if not missing:
             found[name] = np.concatenate(columns).astype(OPTIONAL_COLUMNS[name])
     return found
+
+
+def sample_episodes(episodes: int, fraction: float, seed: int) -> np.ndarray:
+    """(E,) bool, which episodes a random share holds; also used while they are still recorded."""
+    if not 0 < fraction <= 1:
+        raise ValueError(f"the share of episodes to keep must lie in (0, 1]; got {fraction}")
+    chosen = np.zeros(episodes, bool)
+    order = np.random.default_rng([seed, 0]).permutation(episodes)
+    chosen[order[: max(1, round(fraction * episodes))]] = True
+    return chosen
 
 
 def return_of(episode: Episode) -> float:

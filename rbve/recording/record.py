@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from rbve import envs
-from rbve.data.dataset import NO_ACTION, Episode
+from rbve.data.dataset import NO_ACTION, Episode, sample_episodes
 from rbve.data.formats.native import Writer, holds_dataset
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.rollout import random_return
@@ -38,18 +38,6 @@ OnProgress = Callable[[Progress], None]
 
 def default_episodes(env_name: str) -> int:
     return PAPER_EPISODES.get(env_name.partition(":")[0], 1000)
-
-
-def chosen_episodes(episodes: int, keep: float, seed: int) -> np.ndarray:
-    """Which episodes go into the store: the same that Dataset.subsample would keep."""
-    if not 0 < keep <= 1:
-        raise ValueError(f"the share of episodes to keep must lie in (0, 1]; got {keep}")
-    if keep == 1:
-        return np.ones(episodes, bool)
-    chosen = np.zeros(episodes, bool)
-    order = np.random.default_rng([seed, 0]).permutation(episodes)
-    chosen[order[: max(1, round(keep * episodes))]] = True
-    return chosen
 
 
 def clear_expert(out: Path, overwrite: bool) -> None:
@@ -80,7 +68,7 @@ def record_online(
             f"the online agent runs inside JAX and {env_name} does not; record it with "
             "--policy uniform or --policy FILE"
         )
-    chosen = chosen_episodes(episodes, keep, seed)
+    chosen = sample_episodes(episodes, keep, seed)
     clear_expert(out, overwrite)
     writer = Writer(
         out,
@@ -173,7 +161,7 @@ def record_policy(
             f"the policy takes observations {policy.obs_shape} and has {len(policy.actions)} "
             f"actions; {env_name} has {tuple(env.obs_shape)} and {len(env.actions)}"
         )
-    chosen = chosen_episodes(episodes, keep, seed)
+    chosen = sample_episodes(episodes, keep, seed)
     provenance = {
         "env": env_name,
         "behaviour": "uniform" if policy is None else "policy",

@@ -76,7 +76,10 @@ def bundle(jobs: Sequence[Job], kinds: Sequence[Any], devices: int) -> list[list
 
 
 def on_all_devices(work: Callable[[Any], None], items: Sequence[Any]) -> None:
-    """Call work(item) for all items, one at a time per device; the first error stops all."""
+    """Call work(item) for all items, one at a time per device.
+
+    After an error no item is begun; it is raised once the items at work are done.
+    """
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for item in items:
         waiting.put(item)

@@ -178,7 +178,8 @@ class MemberRun:
         self.step = 0
         self.finished = False
         self.evaluations: list[dict[str, tuple[float, int]]] = []
-        self.rows = RowFile(folder, job.id, job.to_json(), facts(dataset, job.spec.env))
+        self.facts = facts(dataset, job.spec.env)
+        self.rows = RowFile(folder, job.id, job.to_json(), self.facts)
         self.resume()
 
     def resume(self) -> None:
@@ -212,7 +213,7 @@ class MemberRun:
         ]
         if evaluation is not None:
             measured = evaluation.summary(self.program.algorithm.values)
-            measured |= normalised(measured["return"], self.rows_facts())
+            measured |= normalised(measured["return"], self.facts)
             self.evaluations = [*self.evaluations, measured][-self.job.spec.final_evaluations :]
             rows += [Row(until, name, value, n) for name, (value, n) in measured.items()]
         self.step = until
@@ -226,9 +227,6 @@ class MemberRun:
             self.policy(state).save(self.folder / POLICY)
         self.save()
         return {row.metric: row.value for row in rows}
-
-    def rows_facts(self) -> dict[str, Any]:
-        return facts(self.dataset, self.job.spec.env)
 
     def save(self) -> None:
         leaves = jax.tree.leaves(self.state)
@@ -253,7 +251,7 @@ class MemberRun:
             obs_shape=self.dataset.obs_shape,
             actions=self.dataset.actions,
             hidden=self.job.spec.hidden,
-            info={"job": self.job.to_json(), "step": int(state.step), "facts": self.rows_facts()},
+            info={"job": self.job.to_json(), "step": int(state.step), "facts": self.facts},
         )
 
 
