@@ -15,7 +15,7 @@ import jax  # noqa: E402
 
 from rbve import envs  # noqa: E402
 from rbve.data import Dataset, Episode, load  # noqa: E402
-from rbve.data.formats.native import fingerprint  # noqa: E402
+from rbve.data.manifest import fingerprint  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
 from rbve.evaluation.host import evaluate_on_host  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
@@ -96,7 +96,7 @@ def train(
     if out is not None and held:
         raise ValueError(
             "out= needs data given by path, so that a resumed run finds it; write the dataset with "
-            "rbve.data.formats.native.write first"
+            "rbve.data.write first"
         )
     mark = "" if held else fingerprint(Path(path))
     job = Job(DataRef(path, fingerprint=mark), plan, config, learning_rate, target_period, seed)

@@ -154,7 +154,7 @@ def train(
         action: Train on the action the agent chose or the one the environment executed.
     """
     from rbve import api, rows
-    from rbve.data.formats.native import fingerprint
+    from rbve.data.manifest import fingerprint
     from rbve.sweep import grid
     from rbve.training.run import is_finished
     from rbve.training.spec import DataRef, Spec, resolve

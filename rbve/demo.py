@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from rbve import api, console, rows
-from rbve.data.formats.native import MANIFEST, fingerprint
+from rbve.data.manifest import MANIFEST, fingerprint
 from rbve.experiments.demo import PROBLEMS, Problem
 from rbve.files import read_json
 from rbve.recording.record import Progress, default_episodes

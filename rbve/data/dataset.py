@@ -9,60 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-NO_ACTION = -1  # in the final row of an episode, or where the log does not know
+from rbve.data.check import check_values
+from rbve.data.episode import (
+    NO_ACTION,
+    OPTIONAL_COLUMNS,
+    Episode,
+    action_names,
+    check_shapes,
+    optional_columns,
+    return_of,
+)
+from rbve.data.features import Features
 
+__all__ = ["NO_ACTION", "OPTIONAL_COLUMNS", "Dataset", "Episode"]
 
-class Episode(NamedTuple):
-    obs: np.ndarray  # (T+1, ...)
-    action: np.ndarray  # (T+1,) int; −1 in the last row
-    reward: np.ndarray  # (T+1,) float; 0 in the last row
-    terminated: bool  # False = truncated: the value goes on beyond the record
-    complete: bool = True  # False = a fragment, whose reward-to-go is unknown
-    episode_return: float | None = None  # of the whole episode, where the log says so
-    executed: np.ndarray | None = None  # (T+1,) the action the environment executed
-    legal: np.ndarray | None = None  # (T+1, A) bool
-    propensity: np.ndarray | None = None  # (T+1,) behaviour probability of the action
-
-    @staticmethod
-    def from_steps(
-        obs: Sequence[Any], action: Sequence[int], reward: Sequence[float], terminated: bool
-    ) -> Episode:
-        """From T+1 observations, T actions and T rewards, as a loop over an environment yields."""
-        if not len(obs) == len(action) + 1 == len(reward) + 1:
-            raise ValueError(
-                f"an episode needs one observation more than actions and rewards; got {len(obs)} "
-                f"observations, {len(action)} actions, {len(reward)} rewards"
-            )
-        return Episode(
-            np.asarray(obs),
-            np.append(np.asarray(action), NO_ACTION),
-            np.append(np.asarray(reward, np.float32), np.float32(0)),
-            terminated,
-        )
-
-
-# Columns with one entry per row that a dataset may lack.
-OPTIONAL_COLUMNS = {"executed": np.int32, "legal": np.bool_, "propensity": np.float32}
-# What a row of each column may hold, as kinds of NumPy's dtypes.
-KINDS = {
-    "obs": "biuf",
-    "action": "iu",
-    "reward": "iuf",
-    "executed": "iu",
-    "legal": "b",
-    "propensity": "f",
-}
-KIND_NAMES = {
-    "biuf": "numbers",
-    "iu": "whole numbers",
-    "iuf": "numbers",
-    "b": "True and False",
-    "f": "floats",
-}
+LARGE = 1 << 28  # bytes of a mapped column that are not read at once
 
 
 @dataclass(frozen=True)
@@ -78,6 +43,8 @@ class Dataset:
     executed: np.ndarray | None = None
     legal: np.ndarray | None = None
     propensity: np.ndarray | None = None
+    final_observed: np.ndarray | None = None  # (E,) bool; None = all final observations are known
+    features: Features | None = None  # what the columns of a flat observation mean
     provenance: dict[str, Any] = field(default_factory=dict)  # how the data came to be
 
     @property
@@ -95,6 +62,13 @@ class Dataset:
     @property
     def obs_shape(self) -> tuple[int, ...]:
         return self.obs.shape[1:]
+
+    @property
+    def finals_known(self) -> np.ndarray:
+        """(E,) bool, whether each episode's final observation is known."""
+        if self.final_observed is None:
+            return np.ones(self.num_episodes, np.bool_)
+        return self.final_observed
 
     @property
     def lengths(self) -> np.ndarray:
@@ -116,6 +90,7 @@ class Dataset:
             bool(self.complete[index]),
             float(self.episode_return[index]),
             **optional,
+            final_observed=self.final_observed is None or bool(self.final_observed[index]),
         )
 
     def select(self, episodes: np.ndarray, note: str) -> Dataset:
@@ -130,7 +105,7 @@ class Dataset:
             offsets[-1]
         )
         columns: dict[str, Any] = {
-            name: None if (column := getattr(self, name)) is None else column[rows]
+            name: None if (column := getattr(self, name)) is None else take(column, rows)
             for name in ("obs", "action", "reward", *OPTIONAL_COLUMNS)
         }
         return replace(
@@ -140,6 +115,7 @@ class Dataset:
             terminated=self.terminated[episodes],
             complete=self.complete[episodes],
             episode_return=self.episode_return[episodes],
+            final_observed=None if self.final_observed is None else self.final_observed[episodes],
             provenance={**self.provenance, "select": [*self.provenance.get("select", []), note]},
         )
 
@@ -178,20 +154,44 @@ class Dataset:
             self, action=self.executed, provenance={**self.provenance, "action": "executed"}
         )
 
+    def part(self, start: int, stop: int) -> Dataset:
+        """Episodes start to stop as a Dataset of their own, without copying a row."""
+        rows = slice(self.offsets[start], self.offsets[stop])
+        columns: dict[str, Any] = {
+            name: None if (column := getattr(self, name)) is None else column[rows]
+            for name in ("obs", "action", "reward", *OPTIONAL_COLUMNS)
+        }
+        per_episode: dict[str, Any] = {
+            name: None if (column := getattr(self, name)) is None else column[start:stop]
+            for name in ("terminated", "complete", "episode_return", "final_observed")
+        }
+        offsets = self.offsets[start : stop + 1] - self.offsets[start]
+        return replace(self, **columns, **per_episode, offsets=offsets)
+
     @staticmethod
     def from_episodes(
         episodes: Iterable[Episode],
         actions: Sequence[str] | int,
         provenance: dict[str, Any] | None = None,
+        features: Features | None = None,
+        where: str = "",
+        first: int = 0,
+        checked: bool = True,
     ) -> Dataset:
-        """Gather episodes; `actions` names the action set, or counts it."""
+        """Gather episodes; `actions` names the action set, or counts it.
+
+        `where` and `first`, the number of the first episode, go into messages. Without `checked`
+        values are taken as they are, for an audit to judge.
+        """
         eps = list(episodes)
         if not eps:
-            raise ValueError("a dataset needs at least one episode; got none")
+            raise ValueError(f"{where}a dataset needs at least one episode; got none")
         names = action_names(actions)
         for index, episode in enumerate(eps):
-            check_episode(episode, len(names), f"episode {index}", eps[0].obs.shape[1:])
-        return Dataset(
+            place = f"{where}episode {first + index}"
+            check_shapes(episode, len(names), place, eps[0].obs.shape[1:])
+        known = np.array([episode.final_observed for episode in eps], np.bool_)
+        dataset = Dataset(
             obs=np.concatenate([episode.obs for episode in eps]),
             action=np.concatenate([episode.action for episode in eps]).astype(np.int32),
             reward=np.concatenate([episode.reward for episode in eps]).astype(np.float32),
@@ -199,28 +199,67 @@ class Dataset:
             terminated=np.array([episode.terminated for episode in eps], np.bool_),
             complete=np.array([episode.complete for episode in eps], np.bool_),
             episode_return=np.array([return_of(episode) for episode in eps]),
+            final_observed=None if known.all() else known,
             actions=names,
+            features=features,
             provenance=provenance or {},
-            **optional_columns(eps),
+            **optional_columns(eps, first, where),
+        )
+        if checked:
+            check_values(dataset, where, first)
+        return dataset
+
+    @staticmethod
+    def join(parts: Iterable[Dataset]) -> Dataset:
+        """Parts of one dataset, one after another, in memory."""
+        held = list(parts)
+        if len(held) == 1:
+            return held[0]
+        if not held:
+            raise ValueError("a dataset needs at least one episode; got none")
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in held])
+            for name in ("obs", "action", "reward", *OPTIONAL_COLUMNS)
+            if getattr(held[0], name) is not None
+        }
+        per_episode: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in held])
+            for name in ("terminated", "complete", "episode_return")
+        }
+        known = np.concatenate([part.finals_known for part in held])
+        lengths = np.concatenate([np.diff(part.offsets) for part in held])
+        return replace(
+            held[0],
+            **columns,
+            **per_episode,
+            final_observed=None if known.all() else known,
+            offsets=np.concatenate([[0], np.cumsum(lengths)]),
         )
 
 
-def optional_columns(
-    episodes: Sequence[Episode], first: int = 0, where: str = ""
-) -> dict[str, Any]:
-    """Those the episodes have; `first` is the number of the first one, for the message."""
-    found: dict[str, Any] = {}
-    for name in OPTIONAL_COLUMNS:
-        columns = [getattr(episode, name) for episode in episodes]
-        missing = [index for index, column in enumerate(columns) if column is None]
-        if len(missing) not in (0, len(episodes)):
-            raise ValueError(
-                f"{where}episode {first + missing[0]} lacks '{name}' and other episodes have it: "
-                "give it for all episodes or for none"
-            )
-        if not missing:
-            found[name] = np.concatenate(columns).astype(OPTIONAL_COLUMNS[name])
-    return found
+class Rows:
+    """Chosen rows of a column that stays on disk; an array as far as reading goes."""
+
+    def __init__(self, base: np.ndarray, rows: np.ndarray) -> None:
+        self.base, self.rows = base, rows
+        self.shape, self.dtype, self.ndim = (len(rows), *base.shape[1:]), base.dtype, base.ndim
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return self.base[self.rows[index]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.base[self.rows], dtype)
+
+
+def take(column: np.ndarray, rows: np.ndarray) -> Any:
+    """Rows of a column, read now unless it is mapped from disk and large."""
+    chosen = column.nbytes // max(len(column), 1) * len(rows)
+    if isinstance(column, np.memmap) and chosen > LARGE:
+        return Rows(column, rows)
+    return column[rows]
 
 
 def sample_episodes(episodes: int, fraction: float, seed: int) -> np.ndarray:
@@ -231,93 +270,3 @@ def sample_episodes(episodes: int, fraction: float, seed: int) -> np.ndarray:
     order = np.random.default_rng([seed, 0]).permutation(episodes)
     chosen[order[: max(1, round(fraction * episodes))]] = True
     return chosen
-
-
-def return_of(episode: Episode) -> float:
-    if episode.episode_return is not None:
-        return float(episode.episode_return)
-    return float(np.sum(episode.reward, dtype=np.float64))
-
-
-def action_names(actions: Sequence[str] | int) -> tuple[str, ...]:
-    names = tuple(map(str, range(actions) if isinstance(actions, int | np.integer) else actions))
-    if not names or len(set(names)) != len(names):
-        raise ValueError(f"actions must be a non-empty list of different names; got {names}")
-    return names
-
-
-def check_episode(
-    episode: Episode, num_actions: int, where: str, obs_shape: tuple[int, ...] | None = None
-) -> None:
-    """Refuse what would train silently wrong; `where` opens the message."""
-    rows = len(episode.action)
-    if rows < 2:
-        raise ValueError(f"{where}: an episode needs at least one decision; got {max(rows - 1, 0)}")
-    if obs_shape is not None and episode.obs.shape[1:] != obs_shape:
-        raise ValueError(
-            f"{where}: observations have shape {episode.obs.shape[1:]}, those of the first episode "
-            f"{obs_shape}"
-        )
-    if episode.obs.size == 0:
-        raise ValueError(f"{where}: observations of shape {episode.obs.shape[1:]} hold no number")
-    for name, kinds in KINDS.items():
-        column = getattr(episode, name)
-        if column is None:
-            continue
-        if len(column) != rows:
-            raise ValueError(
-                f"{where}: '{name}' has {len(column)} rows and 'action' {rows}; every column needs "
-                "one row per decision and one for the final observation"
-            )
-        shape = {"obs": column.shape[1:], "legal": (num_actions,)}.get(name, ())
-        if column.dtype.kind not in kinds or column.shape[1:] != shape:
-            raise ValueError(
-                f"{where}: '{name}' holds {column.dtype} of shape {column.shape[1:]} a row; it "
-                f"needs {KIND_NAMES[kinds]} of shape {shape}"
-            )
-    check_actions(episode, num_actions, where)
-    for name, column in (("reward", episode.reward), ("observation", episode.obs)):
-        if column.dtype.kind != "f":
-            continue
-        finite = np.isfinite(column.reshape(rows, -1)).all(axis=1)
-        if not finite.all():
-            step = int(np.argmin(finite))
-            raise ValueError(
-                f"{where}, step {step}: the {name} is not finite (NaN or infinity); repair or drop "
-                "the episode"
-            )
-    if episode.reward[-1] != 0:
-        raise ValueError(
-            f"{where}, step {rows - 1}: reward {episode.reward[-1]:g} in the row of the final "
-            "observation, where no decision is left; the reward of a decision stands in its own row"
-        )
-    if episode.episode_return is not None and not np.isfinite(episode.episode_return):
-        raise ValueError(f"{where}: the episode's return is {episode.episode_return}")
-
-
-def check_actions(episode: Episode, num_actions: int, where: str) -> None:
-    rows = len(episode.action)
-    fragment = not (episode.complete or episode.terminated)
-    for name, column in (("action", episode.action), ("executed action", episode.executed)):
-        if column is None:
-            continue
-        wrong = (column < NO_ACTION) | (column >= num_actions)
-        if wrong.any():
-            step = int(np.argmax(wrong))
-            raise ValueError(
-                f"{where}, step {step}: {name} {int(column[step])} is not one of the "
-                f"{num_actions} actions (ids 0 to {num_actions - 1})"
-            )
-        if column[-1] != NO_ACTION and not fragment:
-            raise ValueError(
-                f"{where}, step {rows - 1}: {name} {int(column[-1])} in the row of the final "
-                f"observation, where no decision is left; it needs {NO_ACTION}"
-            )
-    if episode.legal is not None:
-        illegal = (episode.action >= 0) & ~episode.legal[np.arange(rows), episode.action]
-        if illegal.any():
-            step = int(np.argmax(illegal))
-            raise ValueError(
-                f"{where}, step {step}: action {int(episode.action[step])} was taken and 'legal' "
-                "says it is not; are the masks shifted?"
-            )

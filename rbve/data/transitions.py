@@ -3,7 +3,8 @@
 They come from whole episodes, before any subsampling of transitions, for the γ and n asked for at
 training. Where an algorithm bootstraps decides which rows exist:
 
-    state  from the observation n steps on, the final one of a truncated episode too (DDQN)
+    state  from the observation n steps on, the final one of a truncated episode too, unless the
+           log lacks it: then from the last one known, and the last decision is dropped (DDQN)
     pair   from the logged pair (s', a') n steps on; at a truncation from the last logged pair,
            so the last decision of a truncated episode is dropped (BVE)
     return no bootstrap, V̂ is the target: decisions of fragments, which have none, are dropped (MC)
@@ -85,13 +86,18 @@ def transitions(dataset: Dataset, view: View, bootstrap: Bootstrap = "state") ->
     terminated = np.repeat(dataset.terminated, rows_per_episode)
     row = np.arange(len(dataset.action))
     window_end = np.minimum(row + view.n_step, final_row)
-    if bootstrap == "pair":
+    if bootstrap in ("pair", "state"):
         # A fragment may know its next action; a truncated episode never does.
-        reaches_end = terminated | (dataset.action[final_row] >= 0)
-        window_end = np.minimum(window_end, np.where(reaches_end, final_row, final_row - 1))
+        usable = np.repeat(dataset.finals_known, rows_per_episode)
+        if bootstrap == "pair":
+            usable &= dataset.action[final_row] >= 0
+        last = np.where(terminated | usable, final_row, final_row - 1)
+        window_end = np.minimum(window_end, last)
     keep = (dataset.action >= 0) & (row < final_row)
     if bootstrap == "return":
         keep &= complete
+    if bootstrap == "state":
+        keep &= window_end > row
     if bootstrap == "pair":
         has_pair = dataset.action[window_end] >= 0
         ends = terminated & (window_end == final_row)

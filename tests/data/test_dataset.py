@@ -279,7 +279,10 @@ GOOD = numbered(0, 3)
         (changed("reward", 0, np.inf), "episode 1, step 0: the reward is not finite"),
         (changed("obs", 3, -np.inf), "episode 1, step 3: the observation is not finite"),
         (changed("reward", 3, 1.5), "episode 1, step 3: reward 1.5 in the row of the final"),
-        (GOOD._replace(episode_return=np.nan), "episode 1: the episode's return is nan"),
+        (
+            GOOD._replace(episode_return=np.nan),
+            "episode 1, step 0: the episode's return is not finite",
+        ),
         (shifted_masks(), "episode 1, step 2: action [0-3] was taken and 'legal' says it is not"),
         (GOOD._replace(legal=np.ones((4, 3), bool)), r"episode 1: 'legal' .* of shape \(4,\)"),
         (typed("action", float), "episode 1: 'action' holds float64 .* needs whole numbers"),

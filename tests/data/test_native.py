@@ -17,10 +17,12 @@ import numpy as np
 import pytest
 
 from rbve.data.dataset import NO_ACTION, OPTIONAL_COLUMNS, Dataset, Episode
-from rbve.data.formats import load, native
-from rbve.data.formats.native import MANIFEST, Writer, write
+from rbve.data.formats import load, native, write
+from rbve.data.formats.native import Writer
+from rbve.data.manifest import EPISODE_COLUMNS, MANIFEST
+from rbve.data.source import Source
 
-COLUMNS = ("obs", "action", "reward", *OPTIONAL_COLUMNS, *native.EPISODE_COLUMNS)
+COLUMNS = ("obs", "action", "reward", *OPTIONAL_COLUMNS, *EPISODE_COLUMNS)
 FSYNCS_PER_APPEND = len(COLUMNS) + 1  # every column, then the manifest
 
 
@@ -36,6 +38,7 @@ def numbered(index: int) -> Episode:
         terminated=index % 2 == 0,
         complete=index % 7 != 6,
         episode_return=index + 0.1,
+        final_observed=index % 4 != 3,
         executed=np.where(last, NO_ACTION, (index + steps + 1) % 3).astype(np.int32),
         legal=np.ones((length + 1, 3), np.bool_),
         propensity=(1 / (1 + index + steps)).astype(np.float32),
@@ -54,6 +57,7 @@ def assert_same(found: Dataset, expected: Dataset) -> None:
     for name in ("offsets", *COLUMNS):
         if name == "length":
             continue
+        name = "finals_known" if name == "final_observed" else name
         ours, theirs = getattr(found, name), getattr(expected, name)
         if theirs is None:
             assert ours is None, name
@@ -145,7 +149,10 @@ def test_appending_equals_writing_at_once(tmp_path: Path, store: Path, sizes: li
 def test_the_size_of_groups_leaves_no_trace(
     tmp_path: Path, store: Path, episodes_at_once: int
 ) -> None:
-    write(numbered_dataset(12), tmp_path / "again", episodes_at_once=episodes_at_once)
+    data = numbered_dataset(12)
+    size = episodes_at_once
+    parts = (data.part(k, min(k + size, 12)) for k in range(0, 12, size))
+    write(Source(parts), tmp_path / "again")
     for file in sorted(store.iterdir()):
         assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes(), file.name
 
@@ -214,7 +221,7 @@ def test_a_short_or_missing_file_is_refused(store: Path, column: str) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     for verify in (True, False):
         with pytest.raises(ValueError, match=rf"{column}\.bin: missing or shorter"):
-            load(store, verify)
+            load(store, verify=verify)
     file.unlink()
     with pytest.raises(ValueError, match=rf"{column}\.bin: missing or shorter"):
         load(store)
@@ -238,10 +245,10 @@ def test_there_is_no_dataset(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nowhere: no such dataset; make one with"):
         load(tmp_path / "nowhere")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(ValueError, match=r"folder: no manifest\.json"):
+    with pytest.raises(ValueError, match="folder: no dataset of a known format"):
         load(tmp_path / "folder")
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match=r"file: no manifest\.json"):
+    with pytest.raises(ValueError, match="file: no dataset of a known format"):
         load(tmp_path / "file")
 
 
@@ -411,7 +418,7 @@ def test_another_folder_is_never_deleted(
     fill(folder)
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     with pytest.raises(ValueError, match="mine: the folder is not empty and holds no dataset"):
-        write(numbered_dataset(2), folder, overwrite)
+        write(numbered_dataset(2), folder, overwrite=overwrite)
     with pytest.raises(ValueError, match="mine: the folder is not empty and holds no dataset"):
         Writer(folder, 3, overwrite=overwrite)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before

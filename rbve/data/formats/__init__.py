@@ -1,13 +1,117 @@
-"""File formats, one file each with read() and/or write(). The file's name is the format's name."""
+"""File formats, one file each. The file's name is the format's name, its presence its registration.
+
+A format file holds
+
+    a docstring whose first line says what the format is
+    recognises  (path) -> bool, by what is there: a suffix, a file in a folder
+    read        (path, ...) -> Source, which reads part by part
+
+and, where it applies,
+
+    write       (source, path, overwrite) -> None; the target appears when it is complete
+    SUFFIX      of paths written in this format, where the path alone should say so
+    Options     frozen dataclass of choices, the second argument of read()
+"""
 
 from __future__ import annotations
 
+import ast
+import difflib
+import importlib
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
-from rbve.data.formats import native
+from rbve.data.source import OnFault, Source, parts_of, refuse
+
+FOLDER = Path(__file__).parent
 
 
-def load(path: str | Path, verify: bool = True) -> Dataset:
-    """Open a dataset. Columns stay on disk, memory-mapped; `verify` checks every checksum."""
-    return native.read(Path(path), verify)
+def names() -> list[str]:
+    return sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
+
+
+def summary(name: str) -> str:
+    """First line of the file's docstring, read without importing it."""
+    doc = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
+    return (doc or name).splitlines()[0].rstrip(".")
+
+
+def module(name: str) -> ModuleType:
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown format {name!r}.{hint} Known: {', '.join(names())}")
+    return importlib.import_module(f"rbve.data.formats.{name}")
+
+
+def writable() -> list[str]:
+    return [name for name in names() if hasattr(module(name), "write")]
+
+
+def recognise(path: Path) -> str:
+    """The format of what is at the path; a path may be a glob."""
+    for name in names():
+        if module(name).recognises(path):
+            return name
+    if not path.exists() and not any(sign in str(path) for sign in "*?["):
+        raise ValueError(
+            f"{path}: no such dataset; make one with `rbve record ENV --out PATH` or "
+            "`rbve convert SRC DST`"
+        )
+    raise ValueError(f"{path}: no dataset of a known format; known: {', '.join(names())}")
+
+
+def read(
+    path: str | Path,
+    format: str | None = None,
+    options: Any = None,
+    on_fault: OnFault = refuse,
+) -> Source:
+    """Open a dataset of any format. `options` are those of the format, where it has some."""
+    path = Path(path)
+    chosen = module(format or recognise(path))
+    if not hasattr(chosen, "Options"):
+        return chosen.read(path)
+    return chosen.read(path, options or chosen.Options(), on_fault)
+
+
+def load(
+    path: str | Path,
+    format: str | None = None,
+    options: Any = None,
+    verify: bool = True,
+    on_fault: OnFault = refuse,
+) -> Dataset:
+    """A dataset of any format. Native stores stay on disk, memory-mapped; others are read whole.
+
+    `verify` checks every checksum of a native store.
+    """
+    path = Path(path)
+    chosen = format or recognise(path)
+    if chosen == "native":
+        return module(chosen).open_store(path, verify)
+    dataset = Dataset.join(read(path, chosen, options, on_fault).parts)
+    if on_fault is refuse:
+        check_values(dataset, f"{path}: ")
+    return dataset
+
+
+def write(
+    data: Source | Dataset, path: str | Path, format: str | None = None, overwrite: bool = False
+) -> None:
+    """Write a dataset in the format named, or the one the path's suffix says; else native."""
+    path = Path(path)
+    chosen = module(format or written_as(path))
+    if not hasattr(chosen, "write"):
+        raise ValueError(f"{format} can be read, not written; known: {', '.join(writable())}")
+    chosen.write(data if isinstance(data, Source) else parts_of(data), path, overwrite)
+
+
+def written_as(path: Path) -> str:
+    for name in writable():
+        if path.suffix and path.suffix == getattr(module(name), "SUFFIX", None):
+            return name
+    return "native"

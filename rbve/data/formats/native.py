@@ -7,53 +7,32 @@ and bytes behind them that no reader looks at.
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rbve.data.dataset import (
-    OPTIONAL_COLUMNS,
-    Dataset,
-    Episode,
-    action_names,
-    check_episode,
-    optional_columns,
-    return_of,
+from rbve.data.check import check_values
+from rbve.data.dataset import Dataset
+from rbve.data.episode import OPTIONAL_COLUMNS, Episode, action_names
+from rbve.data.features import Features
+from rbve.data.manifest import (
+    DTYPES,
+    EPISODE_COLUMNS,
+    MANIFEST,
+    NUMBERS,
+    ROW_COLUMNS,
+    SCHEMA,
+    read_manifest,
+    row_bytes,
 )
+from rbve.data.source import Source, parts_of
 from rbve.files import read_json, write_json
 
-SCHEMA = 1
-MANIFEST = "manifest.json"
-ROW_COLUMNS = ("obs", "action", "reward", *OPTIONAL_COLUMNS)
-EPISODE_COLUMNS = ("length", "terminated", "complete", "episode_return")
-# How columns lie on disk; observations may be any of NUMBERS.
-NUMBERS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
-DTYPES = {
-    "action": "<i4",
-    "reward": "<f4",
-    "executed": "<i4",
-    "legal": "|b1",
-    "propensity": "<f4",
-    "length": "<i8",
-    "terminated": "|b1",
-    "complete": "|b1",
-    "episode_return": "<f8",
-}
-FIELDS = {
-    "finished": bool,
-    "episodes": int,
-    "rows": int,
-    "actions": list,
-    "columns": dict,
-    "provenance": dict,
-}
-COLUMN_FIELDS = {"file": str, "dtype": str, "shape": list, "count": int, "crc32": int}
 CHUNK = 1 << 24  # bytes checked at a time
 
 
@@ -66,6 +45,7 @@ class Writer:
         actions: Sequence[str] | int,
         provenance: dict[str, Any] | None = None,
         overwrite: bool = False,
+        features: Features | None = None,
     ) -> None:
         self.path = Path(path)
         refuse_to_overwrite(self.path, overwrite)
@@ -81,27 +61,36 @@ class Writer:
             "actions": list(action_names(actions)),
             "columns": {},
             "provenance": provenance or {},
+            **({} if features is None else {"features": features.to_json()}),
         }
         write_json(self.path / MANIFEST, self.manifest)
 
     def append(self, episodes: Sequence[Episode]) -> None:
-        if not episodes:
-            return
+        if episodes:
+            held = self.manifest["episodes"]
+            where = f"{self.path}: "
+            self._extend(
+                Dataset.from_episodes(episodes, self.manifest["actions"], where=where, first=held)
+            )
+
+    def extend(self, part: Dataset) -> None:
+        """Append all episodes of a Dataset."""
+        check_values(part, f"{self.path}: ", self.manifest["episodes"])
+        self._extend(part)
+
+    def _extend(self, part: Dataset) -> None:
         held = self.manifest["episodes"]
         columns = self.manifest["columns"]
-        shape = columns["obs"]["shape"] if columns else list(episodes[0].obs.shape[1:])
-        for index, episode in enumerate(episodes):
-            check_episode(
-                episode,
-                len(self.manifest["actions"]),
-                f"{self.path}: episode {held + index}",
-                tuple(shape),
-            )
-        added = gather(episodes) | optional_columns(episodes, held, f"{self.path}: ")
+        added = columns_of(part)
         if columns and set(added) != set(columns):
             raise ValueError(
                 f"{self.path}: episodes from {held} on have the columns {', '.join(added)}; those "
                 f"before have {', '.join(columns)}"
+            )
+        if columns and list(part.obs_shape) != columns["obs"]["shape"]:
+            raise ValueError(
+                f"{self.path}: episode {held}: observations have shape {part.obs_shape}, those of "
+                f"the first episode {tuple(columns['obs']['shape'])}"
             )
         obs_dtype = columns["obs"]["dtype"] if columns else stored_dtype(added["obs"])
         if obs_dtype not in NUMBERS or not np.can_cast(added["obs"].dtype, obs_dtype):
@@ -111,7 +100,7 @@ class Writer:
             )
         manifest = {
             **self.manifest,
-            "episodes": held + len(episodes),
+            "episodes": held + part.num_episodes,
             "rows": self.manifest["rows"] + len(added["action"]),
             "columns": {name: self._append_column(name, values) for name, values in added.items()},
         }
@@ -147,15 +136,23 @@ class Writer:
         write_json(self.path / MANIFEST, self.manifest)
 
 
-def gather(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
+def columns_of(part: Dataset) -> dict[str, np.ndarray]:
+    held: dict[str, Any] = {
+        "obs": np.asarray(part.obs),
+        "action": part.action,
+        "reward": part.reward,
+        "length": np.diff(part.offsets),
+        "terminated": part.terminated,
+        "complete": part.complete,
+        "episode_return": part.episode_return,
+        "final_observed": part.finals_known,
+    }
+    held |= {
+        name: column for name in OPTIONAL_COLUMNS if (column := getattr(part, name)) is not None
+    }
     return {
-        "obs": np.concatenate([e.obs for e in episodes]),
-        "action": np.concatenate([e.action for e in episodes]).astype(np.int32),
-        "reward": np.concatenate([e.reward for e in episodes]).astype(np.float32),
-        "length": np.array([len(e.action) for e in episodes], np.int64),
-        "terminated": np.array([e.terminated for e in episodes], np.bool_),
-        "complete": np.array([e.complete for e in episodes], np.bool_),
-        "episode_return": np.array([return_of(e) for e in episodes], np.float64),
+        name: np.asarray(column, None if name == "obs" else DTYPES[name])
+        for name, column in held.items()
     }
 
 
@@ -190,38 +187,36 @@ def holds_dataset(path: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("format") == "rbve"
 
 
-def write(
-    dataset: Dataset,
-    path: str | Path,
-    overwrite: bool = False,
-    episodes_at_once: int = 1000,
-) -> None:
-    """Write a whole dataset; the folder appears, or replaces the old one, when it is complete."""
-    target = Path(path)
-    refuse_to_overwrite(target, overwrite)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+def write(source: Source, path: Path, overwrite: bool = False) -> None:
+    """Write all parts; the folder appears, or replaces the old one, when it is complete."""
+    refuse_to_overwrite(path, overwrite)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        writer = Writer(partial, dataset.actions, dataset.provenance)
-        for group in groups(range(dataset.num_episodes), episodes_at_once):
-            writer.append([dataset.episode(index) for index in group])
+        writer = None
+        for part in source.parts:
+            if writer is None:
+                writer = Writer(partial, part.actions, part.provenance, features=part.features)
+            writer.extend(part)
+        if writer is None:
+            raise ValueError(f"{path}: not written, since there is no episode to write")
         writer.finish()
-        if target.exists():
-            shutil.rmtree(target)
-        partial.rename(target)
+        if path.exists():
+            shutil.rmtree(path)
+        partial.rename(path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def groups(items: range, size: int) -> Iterable[range]:
-    return (items[start : start + size] for start in range(0, len(items), size))
+def recognises(path: Path) -> bool:
+    return path.is_dir() and (path / MANIFEST).is_file()
 
 
-def row_bytes(column: dict[str, Any]) -> int:
-    return math.prod(column["shape"]) * np.dtype(column["dtype"]).itemsize
+def read(path: Path) -> Source:
+    return parts_of(open_store(path))
 
 
-def read(path: Path, verify: bool = True) -> Dataset:
+def open_store(path: Path, verify: bool = True) -> Dataset:
     manifest = read_manifest(path)
     columns: dict[str, Any] = {
         name: open_column(path, name, column, manifest, verify)
@@ -236,66 +231,23 @@ def read(path: Path, verify: bool = True) -> Dataset:
             f"{path / MANIFEST}: names {len(manifest['actions'])} actions and the data holds "
             f"action {columns['action'].max()}; damaged"
         )
+    if columns["final_observed"].all():
+        columns["final_observed"] = None
+    features = None
+    if "features" in manifest:
+        features = Features.from_json(manifest["features"], str(path / MANIFEST))
+        if (len(features.columns),) != columns["obs"].shape[1:]:
+            raise ValueError(
+                f"{path / MANIFEST}: names {len(features.columns)} features, and observations have "
+                f"the shape {columns['obs'].shape[1:]}; damaged"
+            )
     return Dataset(
         offsets=np.concatenate([[0], np.cumsum(length)]),
+        features=features,
         actions=tuple(manifest["actions"]),
         provenance={**manifest["provenance"], "finished": manifest["finished"]},
         **columns,
     )
-
-
-def fingerprint(path: Path) -> str:
-    """Changes whenever the data does, without reading it."""
-    columns = read_manifest(path)["columns"]
-    facts = {name: (column["count"], column["crc32"]) for name, column in columns.items()}
-    return f"{zlib.crc32(repr(sorted(facts.items())).encode()):08x}"
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    file = path / MANIFEST
-    if not path.exists():
-        raise ValueError(f"{path}: no such dataset; make one with `rbve record ENV --out PATH`")
-    if not file.is_file():
-        raise ValueError(f"{path}: no {MANIFEST}, so not an rbve dataset (or nothing was recorded)")
-    manifest = read_json(file)
-    if not isinstance(manifest, dict) or manifest.get("format") != "rbve":
-        raise ValueError(f"{file}: not the manifest of an rbve dataset")
-    if manifest.get("schema") != SCHEMA:
-        raise ValueError(
-            f"{file}: schema {manifest.get('schema')}, and this version reads schema {SCHEMA}"
-        )
-    check_fields(manifest, FIELDS, f"{file}")
-    if manifest["episodes"] <= 0 or manifest["rows"] <= 0:
-        raise ValueError(f"{path}: the dataset is empty (no complete episode); record again")
-    names = manifest["actions"]
-    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise ValueError(f"{file}: 'actions' must list different names; damaged")
-    for name in ("obs", "action", "reward", *EPISODE_COLUMNS):
-        if name not in manifest["columns"]:
-            raise ValueError(f"{file}: lists no column {name!r}; damaged")
-    for name, column in manifest["columns"].items():
-        check_column(name, column, len(names), f"{file}: column {name!r}")
-    return manifest
-
-
-def check_fields(content: Any, fields: dict[str, type], where: str) -> None:
-    for name, kind in fields.items():
-        if not isinstance(content, dict) or type(content.get(name)) is not kind:
-            raise ValueError(f"{where}: {name!r} is missing or no {kind.__name__}; damaged")
-
-
-def check_column(name: str, column: Any, num_actions: int, where: str) -> None:
-    check_fields(column, COLUMN_FIELDS, where)
-    if name not in (*ROW_COLUMNS, *EPISODE_COLUMNS):
-        raise ValueError(f"{where}: this version knows no such column")
-    if column["file"] != f"{name}.bin":
-        raise ValueError(f"{where}: its file must be '{name}.bin', not {column['file']!r}")
-    if column["dtype"] not in (NUMBERS if name == "obs" else (DTYPES[name],)):
-        raise ValueError(f"{where}: cannot hold dtype {column['dtype']!r}; damaged")
-    sizes = column["shape"]
-    expected = {"obs": sizes, "legal": [num_actions]}.get(name, [])
-    if sizes != expected or not all(type(size) is int and size > 0 for size in sizes):
-        raise ValueError(f"{where}: cannot have the shape {sizes} a row; damaged")
 
 
 def open_column(

@@ -1,0 +1,102 @@
+"""The manifest of a native store: what columns there are, and whether it can be believed."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rbve.data.episode import OPTIONAL_COLUMNS
+from rbve.files import read_json
+
+SCHEMA = 1
+MANIFEST = "manifest.json"
+ROW_COLUMNS = ("obs", "action", "reward", *OPTIONAL_COLUMNS)
+EPISODE_COLUMNS = ("length", "terminated", "complete", "episode_return", "final_observed")
+# How columns lie on disk; observations may be any of NUMBERS.
+NUMBERS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
+DTYPES = {
+    "action": "<i4",
+    "reward": "<f4",
+    "executed": "<i4",
+    "legal": "|b1",
+    "propensity": "<f4",
+    "length": "<i8",
+    "terminated": "|b1",
+    "complete": "|b1",
+    "final_observed": "|b1",
+    "episode_return": "<f8",
+}
+FIELDS = {
+    "finished": bool,
+    "episodes": int,
+    "rows": int,
+    "actions": list,
+    "columns": dict,
+    "provenance": dict,
+}
+COLUMN_FIELDS = {"file": str, "dtype": str, "shape": list, "count": int, "crc32": int}
+
+
+def row_bytes(column: dict[str, Any]) -> int:
+    return math.prod(column["shape"]) * np.dtype(column["dtype"]).itemsize
+
+
+def fingerprint(path: Path) -> str:
+    """Changes whenever the data does, without reading it."""
+    columns = read_manifest(path)["columns"]
+    facts = {name: (column["count"], column["crc32"]) for name, column in columns.items()}
+    return f"{zlib.crc32(repr(sorted(facts.items())).encode()):08x}"
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    file = path / MANIFEST
+    if not path.exists():
+        raise ValueError(
+            f"{path}: no such dataset; make one with `rbve record ENV --out PATH` or "
+            "`rbve convert SRC DST`"
+        )
+    if not file.is_file():
+        raise ValueError(f"{path}: no {MANIFEST}, so not an rbve dataset (or nothing was recorded)")
+    manifest = read_json(file)
+    if not isinstance(manifest, dict) or manifest.get("format") != "rbve":
+        raise ValueError(f"{file}: not the manifest of an rbve dataset")
+    if manifest.get("schema") != SCHEMA:
+        raise ValueError(
+            f"{file}: schema {manifest.get('schema')}, and this version reads schema {SCHEMA}"
+        )
+    check_fields(manifest, FIELDS, f"{file}")
+    if manifest["episodes"] <= 0 or manifest["rows"] <= 0:
+        raise ValueError(f"{path}: the dataset is empty (no complete episode); record again")
+    names = manifest["actions"]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise ValueError(f"{file}: 'actions' must list different names; damaged")
+    for name in ("obs", "action", "reward", *EPISODE_COLUMNS):
+        if name not in manifest["columns"]:
+            raise ValueError(f"{file}: lists no column {name!r}; damaged")
+    for name, column in manifest["columns"].items():
+        check_column(name, column, len(names), f"{file}: column {name!r}")
+    return manifest
+
+
+def check_fields(content: Any, fields: dict[str, type], where: str) -> None:
+    for name, kind in fields.items():
+        if not isinstance(content, dict) or type(content.get(name)) is not kind:
+            raise ValueError(f"{where}: {name!r} is missing or no {kind.__name__}; damaged")
+
+
+def check_column(name: str, column: Any, num_actions: int, where: str) -> None:
+    check_fields(column, COLUMN_FIELDS, where)
+    if name not in (*ROW_COLUMNS, *EPISODE_COLUMNS):
+        raise ValueError(f"{where}: this version knows no such column")
+    if column["file"] != f"{name}.bin":
+        raise ValueError(f"{where}: its file must be '{name}.bin', not {column['file']!r}")
+    if column["dtype"] not in (NUMBERS if name == "obs" else (DTYPES[name],)):
+        raise ValueError(f"{where}: cannot hold dtype {column['dtype']!r}; damaged")
+    sizes = column["shape"]
+    expected = {"obs": sizes, "legal": [num_actions]}.get(name, [])
+    if sizes != expected or not all(type(size) is int and size > 0 for size in sizes):
+        raise ValueError(f"{where}: cannot have the shape {sizes} a row; damaged")
