@@ -28,6 +28,17 @@ def mask(values: Array, legal: Array | None) -> Array:
     return values if legal is None else jnp.where(legal, values, MASKED)
 
 
+def uniform_action(u: Array, actions: int, legal: Array | None = None) -> Array:
+    """From uniform numbers (...,) in [0, 1) an action each, any legal one alike."""
+    if legal is None:
+        return (u * actions).astype(jnp.int32)
+    rank = jnp.cumsum(legal, axis=-1) - 1
+    count = jnp.sum(legal, axis=-1)
+    # A product just below 1 · count may round up to it.
+    wanted = jnp.minimum((u * count).astype(jnp.int32), count - 1)
+    return jnp.argmax(legal & (rank == wanted[..., None]), axis=-1).astype(jnp.int32)
+
+
 def square(error: Array) -> Array:
     return error * error
 

@@ -17,6 +17,8 @@ from jax.flatten_util import ravel_pytree
 
 from rbve import algorithms
 from rbve.algorithms import Algorithm
+from rbve.data.features import Features
+from rbve.data.inputs import network_input
 from rbve.networks import Network, build
 from rbve.training.checkpoint import read_tensors, write_tensors
 from rbve.types import Array, Head, Tree
@@ -32,22 +34,39 @@ class Policy:
     actions: tuple[str, ...]  # names; the index is the id
     hidden: tuple[int, ...]
     info: Mapping[str, Any] = field(default_factory=dict)  # where the policy comes from
+    features: Features | None = None  # what the columns of a flat observation mean
 
     def act(
-        self, observation: Any, epsilon: float = 0.0, rng: np.random.Generator | None = None
+        self,
+        observation: Any,
+        epsilon: float = 0.0,
+        rng: np.random.Generator | None = None,
+        legal: Any = None,
     ) -> int | np.ndarray:
         """The best action id for one observation, or an array of them for a batch.
 
-        With `epsilon` a share of the actions is random, drawn from `rng`.
+        Where the data had named columns, an observation may be a row of it, {"age": 61, ...}, or
+        a list of rows. `legal` says which actions may be taken, True or False for each. With
+        `epsilon` a share of the actions is random, drawn from `rng`.
         """
         if epsilon > 0 and rng is None:
             raise ValueError("random actions need rng=numpy.random.default_rng(seed), made once")
-        obs, single = self._batch(observation)
-        action = np.argmax(self.scores(obs), axis=-1)
+        scores = self.scores(observation, legal)
+        action = np.argmax(scores, axis=-1)
         if rng is not None and epsilon > 0:
-            random = rng.integers(len(self.actions), size=len(obs))
-            action = np.where(rng.random(len(obs)) < epsilon, random, action)
-        return int(action[0]) if single else action
+            chance = rng.random(scores.shape)
+            if legal is not None:
+                chance = np.where(self._mask(legal, scores.shape), chance, -1.0)
+            random = np.argmax(chance, axis=-1)
+            action = np.where(rng.random(action.shape) < epsilon, random, action)
+        return int(action) if scores.ndim == 1 else action
+
+    def decide(self, observation: Any, legal: Any = None) -> str | list[str]:
+        """The best action by name, as the log called it."""
+        chosen = self.act(observation, legal=legal)
+        if isinstance(chosen, int):
+            return self.actions[chosen]
+        return [self.actions[index] for index in chosen]
 
     def q_values(self, observations: Any) -> np.ndarray:
         """Q(s, ·), one row per observation."""
@@ -60,16 +79,17 @@ class Policy:
         values = np.asarray(self._heads(obs).q)
         return values[0] if single else values
 
-    def scores(self, observations: Any) -> np.ndarray:
-        """What the policy maximises: Q, filtered Q (BCQ) or logits (BC)."""
+    def scores(self, observations: Any, legal: Any = None) -> np.ndarray:
+        """What the policy maximises: Q, filtered Q (BCQ) or logits (BC), low where illegal."""
         obs, single = self._batch(observations)
         head = self._heads(obs)
-        values = np.asarray(self.algorithm.scores(head, None, self.config, self.options))
+        mask = None if legal is None else self._mask(legal, (len(obs), len(self.actions)))
+        values = np.asarray(self.algorithm.scores(head, mask, self.config, self.options))
         return values[0] if single else values
 
     def act_function(self) -> Any:
-        """(params, config, obs, key) -> scores, values; for rollouts inside JAX."""
-        return act_function(self.algorithm, self.options, lambda network: network)
+        """(params, config, obs, legal, key) -> scores, values; for rollouts inside JAX."""
+        return act_function(self.algorithm, self.options, lambda network: network, self.features)
 
     def save(self, path: str | Path) -> None:
         vector = ravel_pytree(self.network)[0]
@@ -82,6 +102,7 @@ class Policy:
             "actions": self.actions,
             "hidden": self.hidden,
             "info": dict(self.info),
+            "features": None if self.features is None else self.features.to_json(),
         }
         write_tensors(Path(path), {"weights": np.asarray(vector)}, info)
 
@@ -93,8 +114,11 @@ class Policy:
         algorithm = algorithms.load(info["algorithm"])
         options = algorithm.options(**info["options"])
         obs_shape, hidden = tuple(info["obs_shape"]), tuple(info["hidden"])
+        named = info.get("features")
+        features = None if named is None else Features.from_json(named, str(path))
+        inputs = obs_shape if features is None else (features.size,)
         empty = build(
-            obs_shape, len(info["actions"]), algorithm.head, options, hidden, jax.random.key(0)
+            inputs, len(info["actions"]), algorithm.head, options, hidden, jax.random.key(0)
         )
         vector, unravel = ravel_pytree(empty)
         if arrays["weights"].shape != vector.shape:
@@ -108,10 +132,23 @@ class Policy:
             actions=tuple(info["actions"]),
             hidden=hidden,
             info=info["info"],
+            features=features,
         )
 
     def _batch(self, observation: Any) -> tuple[np.ndarray, bool]:
-        obs = np.asarray(observation, np.float32)
+        """Observations (B, ...) as the dataset holds them, and whether one alone was given."""
+        if isinstance(observation, Mapping) or (
+            isinstance(observation, list) and observation and isinstance(observation[0], Mapping)
+        ):
+            if self.features is None:
+                raise ValueError(
+                    "the data this policy learned from had no named columns; give numbers of "
+                    f"shape {self.obs_shape}"
+                )
+            return self.features.rows(observation), isinstance(observation, Mapping)
+        obs = np.asarray(observation)
+        if obs.dtype.kind not in "biuf":
+            raise ValueError(f"an observation holds numbers; got {obs.dtype}")
         if obs.shape == self.obs_shape:
             return obs[None], True
         if obs.shape[1:] != self.obs_shape or obs.ndim == 0:
@@ -121,8 +158,21 @@ class Policy:
             )
         return obs, False
 
+    def _mask(self, legal: Any, shape: tuple[int, ...]) -> np.ndarray:
+        mask = np.asarray(legal, np.bool_)
+        if mask.ndim not in (1, 2) or mask.shape[-1] != len(self.actions):
+            raise ValueError(
+                f"legal needs True or False for each of {len(self.actions)} actions; got the "
+                f"shape {mask.shape}"
+            )
+        if not mask.any(axis=-1).all():
+            raise ValueError("legal allows no action; a decision needs at least one")
+        return np.broadcast_to(mask, shape)
+
     def _heads(self, obs: np.ndarray) -> Head:
-        return forward(self.network, jnp.asarray(obs))
+        # Encoded on the host, in the width the log has: float32 would cut large numbers short.
+        seen = obs if self.features is None else self.features.encode(obs)
+        return forward(self.network, jnp.asarray(network_input(seen)))
 
 
 @eqx.filter_jit
@@ -131,11 +181,14 @@ def forward(network: Network, obs: Array) -> Head:
     return network(obs, jax.random.key(0))
 
 
-def act_function(algorithm: Algorithm, options: Any, unravel: Any) -> Any:
+def act_function(
+    algorithm: Algorithm, options: Any, unravel: Any, features: Features | None = None
+) -> Any:
     """The policy as a pure function of its parameters."""
 
-    def act(params: Tree, config: Tree, obs: Array, key: Array) -> tuple[Array, Array]:
-        head = unravel(params)(obs, key)
-        return algorithm.scores(head, None, config, options), head.q
+    def act(params: Tree, config: Tree, obs: Array, legal: Array | None, key: Array) -> Any:
+        seen = obs if features is None else features.encode(obs, jnp)
+        head = unravel(params)(seen, key)
+        return algorithm.scores(head, legal, config, options), head.q
 
     return act

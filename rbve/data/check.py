@@ -63,6 +63,7 @@ def checks(dataset: Any, final: np.ndarray, fragment: np.ndarray) -> Any:
     taken = dataset.action >= 0
     if dataset.legal is not None:
         known = np.clip(dataset.action, 0, actions - 1)
+        closed = np.repeat(dataset.terminated | ~dataset.finals_known, np.diff(dataset.offsets))
         yield (
             taken & ~dataset.legal[np.arange(rows), known],
             lambda row: (
@@ -71,8 +72,8 @@ def checks(dataset: Any, final: np.ndarray, fragment: np.ndarray) -> Any:
             ),
         )
         yield (
-            ~(final | dataset.legal.any(axis=1)),
-            lambda row: "no action is legal; a decision needs at least one",
+            ~(dataset.legal.any(axis=1) | (final & closed)),
+            lambda row: "no action is legal; only the row after a termination may say so",
         )
     if dataset.propensity is not None:
         with np.errstate(invalid="ignore"):

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from rbve import ops
+
 State = Any  # a pytree of arrays, private to its environment
 
 
@@ -40,6 +42,7 @@ class Env(NamedTuple):
     max_steps: int  # no episode is longer
     reset: Callable[[Array], tuple[State, Array]]  # key -> state, obs
     step: Callable[[State, Array, Array], tuple[State, Step]]  # state, action, key
+    legal: Callable[[State], Array] | None = None  # state -> (A,) bool; None = all, always
 
 
 class HostEnv(Protocol):
@@ -49,6 +52,10 @@ class HostEnv(Protocol):
     obs_shape: tuple[int, ...]
     actions: tuple[str, ...]  # action names, index = id
     executed: int  # the action last executed; -1 before the first
+
+    @property
+    def legal(self) -> np.ndarray | None:
+        """(A,) bool, what may be done now; None = everything."""
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Starts an episode. A seed fixes all that follows; None goes on with the old one."""
@@ -70,7 +77,7 @@ def check_noise(epsilon: float) -> float:
 def with_action_noise(env: Env, epsilon: float) -> Env:
     """An environment that, with probability epsilon, executes a uniformly random action.
 
-    The draw is over all actions, so the chosen one is executed with probability
+    The draw is over all legal actions, so without masks the chosen one is executed with probability
     1 - epsilon + epsilon / len(actions). `Step.executed` tells which it was.
     """
     epsilon = check_noise(epsilon)
@@ -83,7 +90,8 @@ def _noisy(env: Env, epsilon: float) -> Env:
         noise_key, step_key = jax.random.split(key)
         # One draw of two numbers is two to four times cheaper than bernoulli and randint.
         strike, which = jax.random.uniform(noise_key, (2,))
-        random_action = (which * len(env.actions)).astype(jnp.int32)
+        legal = None if env.legal is None else env.legal(state)
+        random_action = ops.uniform_action(which, len(env.actions), legal)
         executed = jnp.where(strike < epsilon, random_action, action)
         return env.step(state, executed, step_key)
 
@@ -112,10 +120,19 @@ class NoisyHostEnv:
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
         if self._rng.random() < self._epsilon:
-            action = int(self._rng.integers(len(self.actions)))
+            action = random_action(self._rng, len(self.actions), self.legal)
         result = self._env.step(action)
         self.executed = self._env.executed
         return result
 
+    @property
+    def legal(self) -> np.ndarray | None:
+        return self._env.legal
+
     def close(self) -> None:
         self._env.close()
+
+
+def random_action(rng: np.random.Generator, actions: int, legal: np.ndarray | None) -> int:
+    """Any legal action alike."""
+    return int(rng.integers(actions) if legal is None else rng.choice(np.flatnonzero(legal)))

@@ -19,6 +19,8 @@ INSTALL = 'pip install "rbve[bsuite]"'
 class BsuiteEnv:
     """A `HostEnv` around a dm_env environment of bsuite."""
 
+    legal: np.ndarray | None = None  # every action, always
+
     def __init__(self, name: str, env: Any) -> None:
         self.name = name
         spec = env.observation_spec()

@@ -1,7 +1,8 @@
 """Any Gymnasium environment with discrete actions and Box or Discrete observations.
 
 Actions are numbered from 0, whatever the space starts from. A Box observation keeps its
-shape and becomes float32 (uint8, as of images, stays uint8); a Discrete one is one-hot.
+shape and becomes float32 (uint8, as of images, stays uint8); a Discrete one is one-hot. Where the
+environment's info holds an `action_mask`, as Taxi-v3's does, it says which actions are legal.
 """
 
 from __future__ import annotations
@@ -47,23 +48,37 @@ class GymnasiumEnv:
         self._start = int(actions.start)
         self.actions = tuple(str(self._start + i) for i in range(int(actions.n)))
         self.executed = -1
+        self.legal: np.ndarray | None = None
         self._dtype = np.uint8 if observations.dtype == np.uint8 else np.float32
         self._env = env
 
     def reset(self, seed: int | None = None) -> np.ndarray:
-        obs, _ = self._env.reset(seed=seed)
+        obs, info = self._env.reset(seed=seed)
         self.executed = -1
+        self.legal = self._mask(info)
         return self._observation(obs)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
-        obs, reward, terminated, truncated, _ = self._env.step(self._start + int(action))
+        obs, reward, terminated, truncated, info = self._env.step(self._start + int(action))
         self.executed = int(action)
+        self.legal = self._mask(info)
         # Both flags can be set on one step: no value follows then, so termination wins.
         ended = bool(terminated)
         return self._observation(obs), float(reward), ended, bool(truncated) and not ended
 
     def close(self) -> None:
         self._env.close()
+
+    def _mask(self, info: dict[str, Any]) -> np.ndarray | None:
+        if "action_mask" not in info:
+            return None
+        mask = np.array(info["action_mask"], dtype=np.bool_)
+        if mask.shape != (len(self.actions),):
+            raise ValueError(
+                f"{self.name}: action_mask has the shape {mask.shape}, and there are "
+                f"{len(self.actions)} actions"
+            )
+        return mask
 
     def _observation(self, obs: Any) -> np.ndarray:
         if self._one_hot is None:

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from rbve.envs.base import HostEnv
+from rbve.envs.base import HostEnv, random_action
 from rbve.evaluation.rollout import Evaluation, measure
 from rbve.policy import Policy
 
@@ -38,14 +38,15 @@ def host_record(
     rewards, values, gaps = [], [], []
     terminated = truncated = False
     while not (terminated or truncated):
-        action = int(policy.act(obs))
+        legal = env.legal
+        action = int(policy.act(obs, legal=legal))
         if rng.random() < epsilon:
-            action = int(rng.integers(len(env.actions)))
+            action = random_action(rng, len(env.actions), legal)
         if policy.algorithm.values:
             q = policy.q_values(obs)
-            best = np.sort(q)
+            best = np.sort(q if legal is None else q[legal])
             values.append(q[action])
-            gaps.append(best[-1] - best[-2] if len(q) > 1 else 0.0)
+            gaps.append(best[-1] - best[-2] if len(best) > 1 else 0.0)
         obs, reward, terminated, truncated = env.step(action)
         rewards.append(reward)
     blank = np.zeros(len(rewards))

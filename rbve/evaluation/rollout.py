@@ -22,8 +22,9 @@ from rbve import ops
 from rbve.envs.base import Env
 from rbve.types import Array, Tree
 
-# (params, config, observations (E, ...), key) -> scores (E, A) that argmax acts on, values (E, A)
-Act = Callable[[Tree, Tree, Array, Array], tuple[Array, Array]]
+# (params, config, observations (E, ...), legal (E, A) or None, key)
+#   -> scores (E, A) that argmax acts on, values (E, A)
+Act = Callable[[Tree, Tree, Array, Array | None, Array], tuple[Array, Array]]
 
 
 class Evaluation(NamedTuple):
@@ -65,7 +66,6 @@ def make_rollout(
         state, obs = jax.vmap(env.reset)(jax.random.split(key_reset, episodes))
         strike, which = jax.random.uniform(key_explore, (2, env.max_steps, episodes))
         explore = strike < epsilon
-        random_action = jnp.floor(which * actions).astype(jnp.int32)
         record = {
             name: jnp.zeros((env.max_steps, episodes)) for name in ("reward", "q", "gap", "alive")
         }
@@ -76,15 +76,17 @@ def make_rollout(
 
         def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             t, state, obs, alive, terminated, record = carry
-            scores, q = act(params, config, obs, jax.random.fold_in(key_net, t))
+            legal = None if env.legal is None else jax.vmap(env.legal)(state)
+            scores, q = act(params, config, obs, legal, jax.random.fold_in(key_net, t))
             action = jnp.argmax(scores, axis=-1).astype(jnp.int32)
-            action = jnp.where(explore[t], random_action[t], action)
+            random_action = ops.uniform_action(which[t], actions, legal)
+            action = jnp.where(explore[t], random_action, action)
             keys = jax.random.split(jax.random.fold_in(key_env, t), episodes)
             state, outcome = jax.vmap(env.step)(state, action, keys)
             now = {
                 "reward": jnp.where(alive, outcome.reward, 0.0),
                 "q": ops.select(q, action),
-                "gap": ops.action_gap(q),
+                "gap": ops.action_gap(q, legal),
                 "alive": alive,
             }
             record = {name: record[name].at[t].set(now[name]) for name in record}
@@ -130,17 +132,12 @@ def measure(
     )
 
 
-def uniform(params: Tree, config: Tree, obs: Array, key: Array, actions: int) -> Any:
-    """An Act without preference; with epsilon 1 it is the uniform policy."""
-    zeros = jnp.zeros((obs.shape[0], actions))
-    return zeros, zeros
-
-
 def random_return(env: Env, episodes: int = 1000, seed: int = 0) -> float:
     """Mean return of the uniform policy."""
 
-    def act(params: Tree, config: Tree, obs: Array, key: Array) -> tuple[Array, Array]:
-        return uniform(params, config, obs, key, len(env.actions))
+    def act(params: Tree, config: Tree, obs: Array, legal: Any, key: Array) -> Any:
+        nothing = jnp.zeros((obs.shape[0], len(env.actions)))  # epsilon 1 decides
+        return nothing, nothing
 
     rollout = jax.jit(make_rollout(env, act, episodes, epsilon=1.0, gamma=1.0))
     return float(np.mean(rollout((), (), jax.random.key(seed)).returns))

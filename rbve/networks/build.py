@@ -10,6 +10,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from rbve.networks import heads
 from rbve.networks.layers import MLP
@@ -24,13 +25,15 @@ HEADS: dict[str, type[eqx.Module]] = {
 
 
 class Network(eqx.Module):
-    """Observations (B, ...) to a Head."""
+    """Observations (B, ...) to a Head. Bytes are pixels: 0 to 255 becomes 0 to 1."""
 
     torso: MLP
     head: eqx.Module
     behaviour: tuple[MLP, heads.Policy] | None  # a tower of its own, as public discrete BCQ has
 
     def __call__(self, obs: Array, key: Array) -> Head:
+        if obs.dtype == jnp.uint8:
+            obs = obs.astype(jnp.float32) / 255.0
         x = obs.reshape(obs.shape[0], -1).T
         head: Head = self.head(self.torso(x), key)  # type: ignore[operator]
         if self.behaviour is None:

@@ -49,6 +49,7 @@ class Buffer(NamedTuple):
     reward: Array  # (C,)
     terminated: Array  # (C,) bool
     ended: Array  # (C,) bool, terminated or truncated
+    legal: Array | None  # (C, A) bool, where the environment has masks
 
 
 class State(NamedTuple):
@@ -87,6 +88,9 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
     def q_values(params: Array, obs: Array) -> Array:
         return unravel(params)(obs, jax.random.key(0)).q
 
+    def legal_in(env_state: Tree) -> Array | None:
+        return None if env.legal is None else env.legal(env_state)
+
     def init(key: Array) -> State:
         key_weights, key_reset, key_run = jax.random.split(key, 3)
         params = ravel_pytree(new_network(key_weights))[0]
@@ -99,6 +103,11 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
             reward=jnp.zeros(rows),
             terminated=jnp.zeros(rows, bool),
             ended=jnp.zeros(rows, bool),
+            legal=(
+                None
+                if (first := legal_in(env_state)) is None
+                else jnp.ones((rows, actions), bool).at[0].set(first)
+            ),
         )
         zero = jnp.zeros((), jnp.int32)
         return State(
@@ -109,11 +118,15 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
     def act(state: State) -> State:
         """One environment step, recorded; the windows it completes become samples."""
         key, key_act, key_step, key_reset = jax.random.split(state.key, 4)
-        greedy = jnp.argmax(q_values(state.params, state.obs[None])[0]).astype(jnp.int32)
+        legal = legal_in(state.env)
+        values = ops.mask(q_values(state.params, state.obs[None])[0], legal)
+        greedy = jnp.argmax(values).astype(jnp.int32)
         strike, which = jax.random.uniform(key_act, (2,))
-        action = jnp.where(strike < options.epsilon, (which * actions).astype(jnp.int32), greedy)
+        random = ops.uniform_action(which, actions, legal)
+        action = jnp.where(strike < options.epsilon, random, greedy)
         env_state, outcome = env.step(state.env, action, key_step)
         ended = outcome.terminated | outcome.truncated
+        legal_after = legal_in(env_state)
         fresh_state, fresh_obs = env.reset(key_reset)
         env_state = jax.tree.map(lambda a, b: jnp.where(ended, a, b), fresh_state, env_state)
         obs = jnp.where(ended, fresh_obs, outcome.obs)
@@ -126,6 +139,11 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
             reward=old.reward.at[row].set(outcome.reward),
             terminated=old.terminated.at[row].set(outcome.terminated),
             ended=old.ended.at[row].set(ended),
+            legal=(
+                None
+                if old.legal is None
+                else old.legal.at[row + 1].set(legal_after).at[next_row].set(legal_in(env_state))
+            ),
         )
         recent = row - jnp.arange(n)
         complete = (recent >= state.first_row) & (ended | (recent == row - n + 1))
@@ -169,7 +187,8 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         importance = jnp.where(valid, importance / jnp.max(jnp.where(valid, importance, 0.0)), 0.0)
         reward, discount, next_row = window(state.buffer, row)
         obs, next_obs = state.buffer.obs[row], state.buffer.obs[next_row]
-        best = jnp.argmax(q_values(state.params, next_obs), axis=-1)
+        legal = None if state.buffer.legal is None else state.buffer.legal[next_row]
+        best = jnp.argmax(ops.mask(q_values(state.params, next_obs), legal), axis=-1)
         goal = reward + discount * ops.select(q_values(state.target, next_obs), best)
 
         def loss(params: Array) -> tuple[Array, Array]:

@@ -118,7 +118,9 @@ def take_episodes(
 ) -> tuple[list[Episode], int]:
     """Complete episodes from row `first` on, and where the next one starts."""
     columns = {
-        name: np.asarray(column)[first:row].copy() for name, column in buffer._asdict().items()
+        name: np.asarray(column)[first:row].copy()
+        for name, column in buffer._asdict().items()
+        if column is not None
     }
     taken, start = [], 0
     for last in np.flatnonzero(columns["ended"])[:at_most]:
@@ -130,6 +132,7 @@ def take_episodes(
                 reward=np.append(columns["reward"][steps], np.float32(0)),
                 terminated=bool(columns["terminated"][last]),
                 executed=np.append(columns["executed"][steps], NO_ACTION),
+                legal=columns["legal"][start : last + 2] if "legal" in columns else None,
             )
         )
         start = last + 2

@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rbve import ops
 from rbve.data.dataset import NO_ACTION, Episode
-from rbve.envs.base import Env, HostEnv
+from rbve.envs.base import Env, HostEnv, random_action
 from rbve.policy import Policy
 from rbve.types import Array
 
@@ -33,10 +34,10 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
     """key -> columns (T+1, count) of episodes side by side, and their lengths."""
     actions, steps = len(env.actions), env.max_steps
 
-    def greedy(obs: Array, key: Array) -> Array:
+    def greedy(obs: Array, legal: Array | None, key: Array) -> Array:
         if policy is None:
             return jnp.zeros(count, jnp.int32)
-        scores, _ = policy.act_function()(policy.network, policy.config, obs, key)
+        scores, _ = policy.act_function()(policy.network, policy.config, obs, legal, key)
         return jnp.argmax(scores, axis=-1).astype(jnp.int32)
 
     share = 1.0 if policy is None else epsilon
@@ -49,9 +50,11 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
             state, obs, alive = carry
             key_act, key_net, key_env = jax.random.split(key, 3)
             strike, which = jax.random.uniform(key_act, (2, count))
-            best = greedy(obs, key_net)
-            random = (which * actions).astype(jnp.int32)
+            legal = None if env.legal is None else jax.vmap(env.legal)(state)
+            best = greedy(obs, legal, key_net)
+            random = ops.uniform_action(which, actions, legal)
             action = jnp.where(strike < share, random, best)
+            choices = actions if legal is None else jnp.sum(legal, axis=-1)
             state, outcome = jax.vmap(env.step)(state, action, jax.random.split(key_env, count))
             row = {
                 "obs": obs,
@@ -59,15 +62,22 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
                 "executed": outcome.executed,
                 "reward": outcome.reward,
                 "terminated": outcome.terminated,
-                "propensity": share / actions + (1 - share) * (action == best),
+                "propensity": share / choices + (1 - share) * (action == best),
                 "alive": alive,
             }
+            if legal is not None:
+                row["legal"] = legal
             ended = outcome.terminated | outcome.truncated
             return (state, outcome.obs, alive & ~ended), row
 
         start = (state, obs, jnp.ones(count, bool))
-        (_, last, _), rows = jax.lax.scan(step, start, jax.random.split(key_steps, steps))
-        return rows | {"obs": jnp.concatenate([rows["obs"], last[None]])}
+        (state, last, _), rows = jax.lax.scan(step, start, jax.random.split(key_steps, steps))
+        final = {"obs": last}
+        if env.legal is not None:
+            final["legal"] = jax.vmap(env.legal)(state)
+        return rows | {
+            name: jnp.concatenate([rows[name], value[None]]) for name, value in final.items()
+        }
 
     return run
 
@@ -87,6 +97,7 @@ def cut(columns: dict[str, np.ndarray], k: int) -> Episode:
         terminated=bool(columns["terminated"][length - 1, k]),
         executed=column("executed", NO_ACTION),
         propensity=column("propensity", 1),
+        legal=columns["legal"][: length + 1, k] if "legal" in columns else None,
     )
 
 
@@ -111,19 +122,23 @@ def host_episode(
     seed: int | None,
 ) -> Episode:
     observations = [env.reset(seed)]
+    masks = [env.legal]
     chosen, executed, rewards, propensity = [], [], [], []
     actions = len(env.actions)
     share = 1.0 if policy is None else epsilon
     terminated = truncated = False
     while not (terminated or truncated):
-        best = 0 if policy is None else int(policy.act(observations[-1]))
-        action = int(rng.integers(actions)) if rng.random() < share else best
+        legal = env.legal
+        best = 0 if policy is None else int(policy.act(observations[-1], legal=legal))
+        action = random_action(rng, actions, legal) if rng.random() < share else best
+        choices = actions if legal is None else int(legal.sum())
         obs, reward, terminated, truncated = env.step(action)
         observations.append(obs)
         chosen.append(action)
         executed.append(env.executed)
         rewards.append(reward)
-        propensity.append(share / actions + (1 - share) * (action == best))
+        propensity.append(share / choices + (1 - share) * (action == best))
+        masks.append(env.legal)
     return Episode(
         obs=np.asarray(observations),
         action=np.asarray([*chosen, NO_ACTION], np.int32),
@@ -131,4 +146,5 @@ def host_episode(
         terminated=terminated,
         executed=np.asarray([*executed, NO_ACTION], np.int32),
         propensity=np.asarray([*propensity, 1], np.float32),
+        legal=None if masks[0] is None else np.asarray(masks, np.bool_),
     )

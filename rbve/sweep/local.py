@@ -18,6 +18,7 @@ from rbve.data.dataset import Dataset
 from rbve.data.formats import load
 from rbve.training.run import Progress, is_finished, train_members
 from rbve.training.spec import Job
+from rbve.training.table import layout_of
 
 
 def run(
@@ -56,8 +57,8 @@ def unique(jobs: Sequence[Job]) -> list[Job]:
     return list({job.id: job for job in jobs}.values())
 
 
-def shapes(data: Dataset) -> tuple[Any, ...]:
-    return data.obs_shape, data.num_actions, data.legal is not None
+def shapes(data: Dataset) -> Any:
+    return layout_of(data, 1), data.features
 
 
 def bundle(jobs: Sequence[Job], kinds: Sequence[Any], devices: int) -> list[list[Job]]:

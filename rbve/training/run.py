@@ -6,7 +6,8 @@ policy.safetensors. Whatever the members' company, a member's folder is the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +17,14 @@ import numpy as np
 
 from rbve import envs
 from rbve.data.dataset import Dataset
+from rbve.data.inputs import input_shape
 from rbve.envs.base import Env
 from rbve.evaluation.rollout import make_rollout
 from rbve.policy import Policy, act_function
 from rbve.rows import Row, RowFile
 from rbve.training.checkpoint import read_tensors, write_tensors
 from rbve.training.spec import Job, Spec
+from rbve.training.stream import Stream, advance_streams
 from rbve.training.table import Table, pack
 from rbve.training.update import Member, Program, TrainState, make_program, member_keys
 
@@ -63,24 +66,34 @@ def train_members(
         raise ValueError("jobs trained together must share one Spec")
     algorithm = spec.load_algorithm()
     kept = {id(data): algorithm.keep(data) for data in datasets}
-    table = pack([kept[id(data)] for data in datasets], spec.view, algorithm.bootstrap)  # type: ignore[arg-type]
+    table = pack(
+        [kept[id(data)] for data in datasets],
+        spec.view,
+        algorithm.bootstrap,  # type: ignore[arg-type]
+        spec.stack,
+        {"auto": None, "memory": True, "disk": False}[spec.rows],
+    )
     program = make_program(spec, table.layout)
     evaluate = make_evaluator(spec, program, datasets[0])
     members = [
         MemberRun(job, data, folder, program, table, index)
         for index, (job, data, folder) in enumerate(zip(jobs, datasets, folders, strict=True))
     ]
-    if vectorise is None:
-        vectorise = jax.default_backend() != "cpu"
-    advance = advance_together(program) if vectorise else advance_in_turn(program)
-    rows = jnp.asarray(table.rows)
+    with advancing(program, spec, members, table, vectorise) as advance:
+        run_to_the_end(spec, members, advance, evaluate, on_progress)
+
+
+def run_to_the_end(
+    spec: Spec,
+    members: Sequence[MemberRun],
+    advance: Callable[..., list[tuple[TrainState, Any]]],
+    evaluate: Callable[..., Any],
+    on_progress: Callable[[Progress], None],
+) -> None:
     for until in boundaries(spec):
         active = [member for member in members if member.step < until and not member.finished]
         results = advance(
-            [member.state for member in active],
-            rows,
-            [member.inputs for member in active],
-            until,
+            [member.state for member in active], [member.inputs for member in active], until
         )
         evaluations = [
             evaluate(state, member, until)
@@ -95,17 +108,44 @@ def boundaries(spec: Spec) -> list[int]:
     return [*range(spec.every, spec.steps, spec.every), spec.steps]
 
 
-def advance_in_turn(program: Program) -> Callable[..., list[tuple[TrainState, Any]]]:
+@contextmanager
+def advancing(
+    program: Program,
+    spec: Spec,
+    members: Sequence[MemberRun],
+    table: Table,
+    vectorise: bool | None = None,
+) -> Iterator[Callable[..., list[tuple[TrainState, Any]]]]:
+    """(states, inputs, until) -> states and metrics, wherever the rows are."""
+    if table.rows is None:
+        streams = [
+            Stream(columns, member.inputs, spec.batch_size, member.step, boundaries(spec))
+            for columns, member in zip(table.columns, members, strict=True)
+            if not member.finished
+        ]
+        try:
+            yield advance_streams(program, streams)
+        finally:
+            for stream in streams:
+                stream.close()
+        return
+    if vectorise is None:
+        vectorise = jax.default_backend() != "cpu"
+    rows = jnp.asarray(table.rows)
+    yield advance_together(program, rows) if vectorise else advance_in_turn(program, rows)
+
+
+def advance_in_turn(program: Program, rows: Any) -> Callable[..., list[tuple[TrainState, Any]]]:
     compiled = jax.jit(program.advance, donate_argnums=0)
-    return lambda states, rows, members, until: [
+    return lambda states, members, until: [
         compiled(state, rows, member, until) for state, member in zip(states, members, strict=True)
     ]
 
 
-def advance_together(program: Program) -> Callable[..., list[tuple[TrainState, Any]]]:
+def advance_together(program: Program, rows: Any) -> Callable[..., list[tuple[TrainState, Any]]]:
     compiled = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None)))
 
-    def advance(states: Any, rows: Any, members: Any, until: int) -> Any:
+    def advance(states: Any, members: Any, until: int) -> Any:
         if not states:
             return []
         stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
@@ -120,7 +160,7 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
     if spec.env is None:
         return lambda state, member, until: None
     env = envs.load(spec.env)
-    check_fit(spec.env, env, dataset)
+    check_fit(spec.env, env, dataset, spec.stack)
     if not isinstance(env, Env):
         from rbve.evaluation.host import evaluate_on_host
 
@@ -133,7 +173,7 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
             spec.clip_rewards,
             seed=until,
         )
-    act = act_function(program.algorithm, program.options, program.unravel)
+    act = act_function(program.algorithm, program.options, program.unravel, dataset.features)
     rollout = jax.jit(
         make_rollout(env, act, spec.eval_episodes, spec.eval_epsilon, spec.gamma, spec.clip_rewards)
     )
@@ -142,11 +182,12 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
     )
 
 
-def check_fit(name: str, env: Any, dataset: Dataset) -> None:
-    if tuple(env.obs_shape) != dataset.obs_shape or len(env.actions) != dataset.num_actions:
+def check_fit(name: str, env: Any, dataset: Dataset, stack: int) -> None:
+    shape = dataset.obs_shape if dataset.features is not None else input_shape(dataset, stack)
+    if tuple(env.obs_shape) != shape or len(env.actions) != dataset.num_actions:
         raise ValueError(
             f"environment {name} has observations {tuple(env.obs_shape)} and {len(env.actions)} "
-            f"actions, the dataset {dataset.obs_shape} and {dataset.num_actions}"
+            f"actions, the dataset {shape} and {dataset.num_actions}"
         )
 
 
@@ -248,10 +289,15 @@ class MemberRun:
             options=self.program.options,
             config=self.program.algorithm.config(**self.job.config),
             network=self.program.unravel(state.params),
-            obs_shape=self.dataset.obs_shape,
+            obs_shape=(
+                self.dataset.obs_shape
+                if self.dataset.features is not None
+                else input_shape(self.dataset, self.job.spec.stack)
+            ),
             actions=self.dataset.actions,
             hidden=self.job.spec.hidden,
             info={"job": self.job.to_json(), "step": int(state.step), "facts": self.facts},
+            features=self.dataset.features,
         )
 
 

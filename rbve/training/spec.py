@@ -31,6 +31,8 @@ class Spec:
     algorithm_version: str = ""  # hash of a .py file: an edited one is another job
     options: Mapping[str, Any] = field(default_factory=dict)  # the algorithm's Options
     hidden: tuple[int, ...] = (56, 56)  # units per hidden layer (paper: 56, 56)
+    stack: int = 1  # frames joined into one observation (Atari: 4)
+    rows: str = "auto"  # where they wait to be drawn: memory, disk, or auto = memory up to 1 GiB
     batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
     td: str = "square"  # form of the TD loss: square or huber
     gamma: float = 0.99  # discount per step (paper: .99)
@@ -56,6 +58,10 @@ class Spec:
                 raise ValueError(f"{name} must lie in [1, {INT32}]; got {getattr(self, name)}")
         if not self.hidden or min(self.hidden) < 1 or max(self.hidden) > MAX_WIDTH:
             raise ValueError(f"hidden needs layer widths in [1, {MAX_WIDTH}]; got {self.hidden}")
+        if not 1 <= self.stack <= 64:
+            raise ValueError(f"stack must lie in [1, 64]; got {self.stack}")
+        if self.rows not in ("auto", "memory", "disk"):
+            raise ValueError(f"rows must be auto, memory or disk; got {self.rows!r}")
         if not 0 <= self.eval_epsilon <= 1:
             raise ValueError(f"eval_epsilon must lie in [0, 1]; got {self.eval_epsilon}")
         TD(self.td)  # type: ignore[arg-type]

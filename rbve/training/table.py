@@ -1,136 +1,153 @@
-"""Transition columns packed into one float32 matrix, so that sampling a batch is one gather.
+"""The rows trained on: packed into one matrix in memory, or left on disk where they are too many.
 
-    [ observation | bootstrap observation | action reward discount next_action has_next g | masks ]
-
-Members with datasets of different sizes share one matrix, each with its offset and count.
+Members with datasets of different sizes share one matrix, each with its offset and count, so that
+sampling a batch is one gather. Rows on disk are picked by a thread (rbve/training/stream.py).
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 
 from rbve.data.dataset import Dataset
-from rbve.data.transitions import Bootstrap, View, transitions
-from rbve.types import Array, Batch
+from rbve.data.inputs import first_rows, frames, input_shape
+from rbve.data.transitions import Bootstrap, Transitions, View, transitions
+from rbve.training.layout import G, Layout, Picked
 
-SCALARS = 6
 MAX_EXACT_ACTION = 1 << 24  # action ids beyond are not exact in float32
+IN_MEMORY = 1 << 30  # bytes of packed rows up to which they are held in memory
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where things stand in a packed row."""
+class Columns:
+    """The transitions of one dataset; observations are read when rows are picked."""
 
-    obs_shape: tuple[int, ...]
-    actions: int
-    masked: bool  # rows end with legal and next_legal
+    dataset: Dataset
+    row: np.ndarray  # (N,) int64
+    next_row: np.ndarray  # (N,) int64
+    scalars: np.ndarray  # (N, SCALARS) float32
+    starts: np.ndarray  # (R,) int64, first row of each row's episode
+    stack: int
 
-    @property
-    def width(self) -> int:
-        return 2 * math.prod(self.obs_shape) + SCALARS + 2 * self.actions * self.masked
-
-    def unpack(self, rows: Array, g_scale: Array) -> tuple[Array, Array, Batch]:
-        """Observations, bootstrap observations and the Batch of packed rows (B, width)."""
-        size = math.prod(self.obs_shape)
-        obs = rows[:, :size].reshape(-1, *self.obs_shape)
-        next_obs = rows[:, size : 2 * size].reshape(-1, *self.obs_shape)
-        action, reward, discount, next_action, has_next, g = (
-            rows[:, 2 * size + k] for k in range(SCALARS)
-        )
-        masks = rows[:, 2 * size + SCALARS :] > 0
-        return (
-            obs,
-            next_obs,
-            Batch(
-                action=action.astype(jnp.int32),
-                reward=reward,
-                discount=discount,
-                next_action=next_action.astype(jnp.int32),
-                has_next_action=has_next > 0,
-                g=g,
-                g_scale=g_scale,
-                weight=jnp.ones_like(g),
-                legal=masks[:, : self.actions] if self.masked else None,
-                next_legal=masks[:, self.actions :] if self.masked else None,
-            ),
+    def pick(self, index: np.ndarray) -> Picked:
+        """The transitions (B,) asked for, as arrays of the host."""
+        row, next_row = self.row[index], self.next_row[index]
+        legal = self.dataset.legal
+        return Picked(
+            frames(self.dataset, row, self.starts[row], self.stack),
+            frames(self.dataset, next_row, self.starts[next_row], self.stack),
+            self.scalars[index],
+            None if legal is None else np.concatenate([legal[row], legal[next_row]], axis=1),
         )
 
 
 @dataclass(frozen=True)
 class Table:
     layout: Layout
-    rows: np.ndarray  # (N, width) float32, all members one after another
+    rows: np.ndarray | None  # (N, width) float32, all members one after another; None = on disk
+    columns: tuple[Columns, ...]  # one per member
     offset: np.ndarray  # (M,) int32, first row of each member
     count: np.ndarray  # (M,) int32
     g_scale: np.ndarray  # (M,) float32
 
 
-def pack(datasets: Sequence[Dataset], view: View, bootstrap: Bootstrap) -> Table:
-    """One table for all members; members with the same Dataset object share its rows."""
-    layouts = {
-        Layout(data.obs_shape, data.num_actions, data.legal is not None) for data in datasets
-    }
-    if len(layouts) != 1:
-        raise ValueError(
-            "datasets trained together need equal observations, actions and masks; got "
-            + " and ".join(sorted(str(layout) for layout in layouts))
-        )
-    (layout,) = layouts
-    if layout.actions > MAX_EXACT_ACTION:
-        raise ValueError(f"{layout.actions} actions; at most {MAX_EXACT_ACTION} are supported")
-    parts: dict[int, tuple[int, np.ndarray]] = {}
-    total = 0
-    for data in datasets:
-        if id(data) not in parts:
-            rows = pack_one(data, layout, view, bootstrap)
-            parts[id(data)] = (total, rows)
-            total += len(rows)
-    members = [parts[id(data)] for data in datasets]
+def pack(
+    datasets: Sequence[Dataset],
+    view: View,
+    bootstrap: Bootstrap,
+    stack: int = 1,
+    in_memory: bool | None = None,
+) -> Table:
+    """One table for all members; members with the same Dataset object share its rows.
+
+    `in_memory` defaults to whether the packed rows are few enough.
+    """
+    (layout,) = one_layout([layout_of(data, stack) for data in datasets])
+    parts = {id(data): columns_of(data, view, bootstrap, stack) for data in datasets}
+    counts = {key: len(part.row) for key, part in parts.items()}
+    total = sum(counts.values())
+    if in_memory is None:
+        in_memory = total * layout.width * 4 <= IN_MEMORY
+    starts = np.cumsum([0, *counts.values()])
+    offsets = dict(zip(parts, starts if in_memory else np.zeros_like(starts), strict=False))
     # float64: at 10M rows a float32 sum would lose digits.
-    g_column = 2 * math.prod(layout.obs_shape) + SCALARS - 1
-    scale = np.array([rows[:, g_column].astype(np.float64).std() for _, rows in members])
-    if (scale == 0).any():
+    scale = {key: part.scalars[:, G].astype(np.float64).std() for key, part in parts.items()}
+    if 0 in scale.values():
         warnings.warn(
             "V̂ is the same in every row of a dataset: ranking weights are all 1 there", stacklevel=2
         )
+    members = [id(data) for data in datasets]
     return Table(
         layout=layout,
-        rows=np.concatenate([rows for _, rows in parts.values()]),
-        offset=np.array([offset for offset, _ in members], np.int32),
-        count=np.array([len(rows) for _, rows in members], np.int32),
-        g_scale=scale.astype(np.float32),
+        rows=pack_rows(list(parts.values()), layout, total) if in_memory else None,
+        columns=tuple(parts[key] for key in members),
+        offset=np.array([offsets[key] for key in members], np.int32),
+        count=np.array([counts[key] for key in members], np.int32),
+        g_scale=np.array([scale[key] for key in members], np.float32),
     )
 
 
-def pack_one(data: Dataset, layout: Layout, view: View, bootstrap: Bootstrap) -> np.ndarray:
-    columns = transitions(data, view, bootstrap)
-    count = len(columns.row)
-    if count == 0:
+def layout_of(data: Dataset, stack: int) -> Layout:
+    return Layout(
+        frame_shape=input_shape(data, 1),
+        stack=stack,
+        actions=data.num_actions,
+        masked=data.legal is not None,
+        pixels=data.obs.dtype == np.uint8 and data.features is None,
+    )
+
+
+def one_layout(layouts: Sequence[Layout]) -> set[Layout]:
+    different = set(layouts)
+    if len(different) != 1:
+        raise ValueError(
+            "datasets trained together need equal observations, actions and masks; got "
+            + " and ".join(sorted(str(layout) for layout in different))
+        )
+    if layouts[0].actions > MAX_EXACT_ACTION:
+        raise ValueError(f"{layouts[0].actions} actions; at most {MAX_EXACT_ACTION} are supported")
+    return different
+
+
+def columns_of(data: Dataset, view: View, bootstrap: Bootstrap, stack: int) -> Columns:
+    found = transitions(data, view, bootstrap)
+    if len(found.row) == 0:
         raise ValueError(
             "no transition can be trained on: every episode is a fragment without reward-to-go, or "
             "one truncated step without a next logged action"
         )
-    parts = [
-        data.obs[columns.row].reshape(count, -1),
-        data.obs[columns.next_row].reshape(count, -1),
-        np.stack(
-            [
-                columns.action,
-                columns.reward,
-                columns.discount,
-                columns.next_action,
-                columns.has_next_action,
-                columns.g,
-            ],
-            axis=1,
-        ),
-    ]
-    if data.legal is not None:
-        parts += [data.legal[columns.row], data.legal[columns.next_row]]
-    return np.concatenate(parts, axis=1, dtype=np.float32)
+    return Columns(data, found.row, found.next_row, scalars(found), first_rows(data), stack)
+
+
+def scalars(found: Transitions) -> np.ndarray:
+    """(N, SCALARS) in the order Layout.batch() reads them."""
+    return np.stack(
+        [
+            found.action,
+            found.reward,
+            found.discount,
+            found.next_action,
+            found.has_next_action,
+            found.g,
+        ],
+        axis=1,
+        dtype=np.float32,
+    )
+
+
+def pack_rows(parts: Sequence[Columns], layout: Layout, total: int) -> np.ndarray:
+    rows = np.empty((total, layout.width), np.float32)
+    start = 0
+    for part in parts:
+        picked = part.pick(np.arange(len(part.row)))
+        column = 0
+        for values in picked:
+            if values is not None:
+                flat = np.asarray(values).reshape(len(part.row), -1)
+                rows[start : start + len(flat), column : column + flat.shape[1]] = flat
+                column += flat.shape[1]
+        start += len(part.row)
+    return rows

@@ -18,8 +18,8 @@ from jax.flatten_util import ravel_pytree
 from rbve import ops
 from rbve.algorithms import Algorithm
 from rbve.networks import Network, build
+from rbve.training.layout import Layout, Picked
 from rbve.training.spec import Spec
-from rbve.training.table import Layout
 from rbve.types import Array, Batch, Tree, Views
 
 DRAWS = 64  # updates whose rows are drawn at once
@@ -52,7 +52,8 @@ class Program(NamedTuple):
     options: Any
     init: Callable[[Array], TrainState]  # key -> state
     unravel: Callable[[Array], Network]
-    advance: Callable[..., tuple[TrainState, dict[str, Array]]]
+    advance: Callable[..., tuple[TrainState, dict[str, Array]]]  # on rows in memory
+    advance_given: Callable[..., tuple[TrainState, dict[str, Array]]]  # on batches picked elsewhere
 
 
 def member_keys(seed: int) -> tuple[Array, Array, Array]:
@@ -143,14 +144,32 @@ def make_program(spec: Spec, layout: Layout) -> Program:
             **{name: jnp.zeros(shape.shape, shape.dtype) for name, shape in shapes.items()},
         }
 
+    def update(
+        carry: tuple[TrainState, dict[str, Array]],
+        target: Network,
+        given: tuple[Array, Array, Batch],
+        member: Member,
+        key_loss: Array,
+    ) -> tuple[TrainState, dict[str, Array]]:
+        """One update with the batch given."""
+        state, sums = carry
+        key = jax.random.fold_in(key_loss, state.step)
+        grad, metrics = gradient(state.params, target, *given, member.config, key)
+        state, norm2 = apply(state, grad, member.learning_rate)
+        return state, jax.tree.map(jnp.add, sums, {"grad_norm2": norm2, **metrics})
+
+    def running(state: TrainState, stop: Array) -> Array:
+        return (state.step < stop) & (state.diverged_at < 0)
+
+    def synced(state: TrainState, member: Member) -> TrainState:
+        due = state.step % member.target_period == 0
+        return state._replace(target=jnp.where(due, state.params, state.target))
+
     def advance(
         state: TrainState, rows: Array, member: Member, until: Array
     ) -> tuple[TrainState, dict[str, Array]]:
         """Update up to step `until`; metrics are sums over updates, one entry per item."""
         key_draws, key_loss = jax.random.split(member.key)
-
-        def running(state: TrainState, stop: Array) -> Array:
-            return (state.step < stop) & (state.diverged_at < 0)
 
         def segment(carry: tuple[TrainState, dict[str, Array]]) -> Any:
             # Within a segment the target network and the drawn rows are constants, which
@@ -164,25 +183,36 @@ def make_program(spec: Spec, layout: Layout) -> Program:
             target = unravel(state.target)
 
             def one(carry: tuple[TrainState, dict[str, Array]]) -> Any:
-                state, sums = carry
-                picked = rows.at[index[state.step % DRAWS]].get(mode="promise_in_bounds")
-                obs, next_obs, batch = layout.unpack(picked, member.g_scale)
-                key = jax.random.fold_in(key_loss, state.step)
-                grad, metrics = gradient(
-                    state.params, target, obs, next_obs, batch, member.config, key
-                )
-                state, norm2 = apply(state, grad, member.learning_rate)
-                metrics = {"grad_norm2": norm2, **metrics}
-                return state, jax.tree.map(jnp.add, sums, metrics)
+                wanted = index[carry[0].step % DRAWS]
+                picked = rows.at[wanted].get(mode="promise_in_bounds")
+                given = layout.unpack(picked, member.g_scale)
+                return update(carry, target, given, member, key_loss)
 
             state, sums = jax.lax.while_loop(
                 lambda carry: running(carry[0], stop), one, (state, sums)
             )
-            synced = jnp.where(state.step % period == 0, state.params, state.target)
-            return state._replace(target=synced), sums
+            return synced(state, member), sums
 
         return jax.lax.while_loop(
             lambda carry: running(carry[0], until), segment, (state, metric_zeros(member))
         )
 
-    return Program(algorithm, options, jax.jit(init), unravel, advance)
+    def advance_given(
+        state: TrainState, batches: Picked, member: Member, until: Array
+    ) -> tuple[TrainState, dict[str, Array]]:
+        """The same, with batches (K, B, ...) for the updates from the state's own on."""
+        key_loss = jax.random.split(member.key)[1]
+        start = state.step
+
+        def one(carry: tuple[TrainState, dict[str, Array]]) -> Any:
+            state = carry[0]
+            picked = jax.tree.map(lambda column: column[state.step - start], batches)
+            given = layout.batch(picked, member.g_scale)
+            state, sums = update(carry, unravel(state.target), given, member, key_loss)
+            return synced(state, member), sums
+
+        return jax.lax.while_loop(
+            lambda carry: running(carry[0], until), one, (state, metric_zeros(member))
+        )
+
+    return Program(algorithm, options, jax.jit(init), unravel, advance, advance_given)

@@ -24,7 +24,7 @@ def linear(params: Any, config: Any, obs: jax.Array, key: jax.Array) -> tuple[ja
 
 
 def constant(value: float, favourite: int, actions: int = 3) -> Any:
-    def act(params: Any, config: Any, obs: jax.Array, key: jax.Array) -> Any:
+    def act(params: Any, config: Any, obs: jax.Array, legal: Any, key: jax.Array) -> Any:
         scores = jnp.zeros((len(obs), actions)).at[:, favourite].set(1.0)
         return scores, jnp.full((len(obs), actions), value)
 

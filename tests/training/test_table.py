@@ -11,7 +11,8 @@ import pytest
 
 from rbve.data.dataset import NO_ACTION, Dataset, Episode
 from rbve.data.transitions import Bootstrap, View, transitions
-from rbve.training.table import SCALARS, Layout, Table, pack
+from rbve.training.layout import SCALARS, Layout
+from rbve.training.table import Table, pack
 from rbve.types import Batch
 
 VIEW = View(0.9, 2)
@@ -85,7 +86,7 @@ def test_unpacking_returns_the_columns(
     table = pack([data], VIEW, bootstrap)
     assert table.rows.dtype == np.float32
     assert table.rows.shape == (len(transitions(data, VIEW, bootstrap).row), table.layout.width)
-    assert table.layout == Layout(shape, ACTIONS, masked)
+    assert table.layout == Layout(shape, 1, ACTIONS, masked, False)
     assert_holds(table, 0, data, VIEW, bootstrap)
 
 

@@ -1,0 +1,47 @@
+"""What a network sees of a row: raw columns encoded, frames stacked, pixels left as bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbve.data.dataset import Dataset
+
+
+def input_shape(dataset: Dataset, stack: int) -> tuple[int, ...]:
+    """Of one observation as the network sees it. Frames are joined along their last axis."""
+    if dataset.features is not None:
+        return (dataset.features.size * stack,)
+    if stack == 1:
+        return dataset.obs_shape
+    *outer, last = dataset.obs_shape or (1,)
+    return (*outer, last * stack)
+
+
+def network_input(obs: np.ndarray) -> np.ndarray:
+    """Bytes stay bytes, which networks read as pixels; every other number is a float32."""
+    return obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)
+
+
+def first_rows(dataset: Dataset) -> np.ndarray:
+    """(R,) int64, the first row of every row's episode."""
+    return np.repeat(dataset.offsets[:-1], np.diff(dataset.offsets))
+
+
+def frames(dataset: Dataset, rows: np.ndarray, starts: np.ndarray, stack: int) -> np.ndarray:
+    """(N, stack, ...) of the given rows: the frame itself last, zeros before the episode began.
+
+    `starts` holds the first row of each row's episode.
+    """
+    if stack == 1:
+        return seen(dataset, rows)[:, None]
+    wanted = rows[:, None] + np.arange(1 - stack, 1)
+    missing = wanted < starts[:, None]
+    found = seen(dataset, np.maximum(wanted, starts[:, None]).reshape(-1))
+    found = found.reshape(len(rows), stack, *found.shape[1:])
+    found[missing] = 0
+    return found
+
+
+def seen(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    obs = dataset.obs[rows]
+    return network_input(obs if dataset.features is None else dataset.features.encode(obs))

@@ -1,0 +1,169 @@
+"""Batches for data that stays on disk: a thread picks them while the device updates.
+
+Which rows update k sees depends on the seed and k alone, as in memory, so a run resumed anywhere
+equals one that never stopped.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rbve.training.layout import Picked
+from rbve.training.table import Columns
+from rbve.training.update import DRAWS, Member, Program, TrainState, draw
+
+CHUNK_BYTES = 1 << 25  # of batches handed over at once, about
+CHUNKS_AHEAD = 2
+THREAD = "rbve batches"
+BLOCKS_AT_ONCE = 16  # of drawn row numbers
+
+
+class Chunk(NamedTuple):
+    start: int  # the update its first batch is for
+    stop: int
+    batches: Picked  # (K, B, ...); beyond stop − start they repeat
+
+
+@dataclass
+class Waiting:
+    """How long updates waited for batches."""
+
+    seconds: float = 0.0
+    total: float = 0.0
+
+    @property
+    def share(self) -> float:
+        return self.seconds / max(self.total, 1e-9)
+
+
+class Stream:
+    """The batches of one member from `step` on, cut at the given boundaries."""
+
+    def __init__(
+        self, columns: Columns, member: Member, batch_size: int, step: int, boundaries: list[int]
+    ) -> None:
+        self.waiting = Waiting()
+        self._columns, self._member, self._batch = columns, member, batch_size
+        one = columns.pick(np.zeros(batch_size, np.int64))
+        held = sum(values.nbytes for values in one if values is not None)
+        self._at_once = max(1, min(DRAWS, CHUNK_BYTES // held))
+        (device,) = member.size.devices()
+        self._chunks = Ahead(self._pick(step, boundaries), CHUNKS_AHEAD, device)
+
+    def _pick(self, step: int, boundaries: list[int]) -> Iterator[Chunk]:
+        rows = self._rows(step)
+        for until in boundaries:
+            while step < until:
+                stop = min(step + self._at_once, until)
+                index = np.stack([next(rows) for _ in range(stop - step)])
+                padded = index[np.minimum(np.arange(self._at_once), len(index) - 1)]
+                picked = self._columns.pick(padded.reshape(-1))
+                shape = (self._at_once, self._batch)
+                batches = Picked(
+                    *(None if v is None else v.reshape(*shape, *v.shape[1:]) for v in picked)
+                )
+                yield Chunk(step, stop, batches)
+                step = stop
+
+    def _rows(self, step: int) -> Iterator[np.ndarray]:
+        """Row numbers (B,) of update `step`, then of the ones after it."""
+        key = jax.random.split(self._member.key)[0]
+        size = self._member.size
+
+        @jax.jit
+        def blocks(first: Any) -> Any:
+            numbers = first + jnp.arange(BLOCKS_AT_ONCE)
+            return jax.vmap(lambda block: draw(key, block, size, self._batch))(numbers)
+
+        block = step // DRAWS
+        skip = step % DRAWS
+        while True:
+            drawn = np.asarray(blocks(block)).reshape(-1, self._batch)
+            yield from drawn[skip:]
+            block, skip = block + BLOCKS_AT_ONCE, 0
+
+    def advance(
+        self, compiled: Callable[..., Any], state: TrainState, until: int
+    ) -> tuple[TrainState, Any]:
+        """Update up to step `until`; metrics are sums over updates."""
+        began = time.monotonic()
+        sums = None
+        step = int(state.step)
+        while step < until and int(state.diverged_at) < 0:
+            asked = time.monotonic()
+            chunk = next(self._chunks)
+            self.waiting.seconds += time.monotonic() - asked
+            if chunk.start != step:
+                raise RuntimeError(f"batches of update {chunk.start} came at update {step}")
+            state, more = compiled(state, chunk.batches, self._member, chunk.stop)
+            sums = more if sums is None else jax.tree.map(jnp.add, sums, more)
+            # Waiting here keeps one chunk on the device, and the thread's measure honest.
+            jax.block_until_ready(state.step)
+            step = chunk.stop
+        self.waiting.total += time.monotonic() - began
+        return state, sums
+
+    def close(self) -> None:
+        self._chunks.close()
+
+
+class Ahead:
+    """An iterator that a thread runs ahead, at most `depth` items; JAX there uses `device`."""
+
+    def __init__(self, items: Iterator[Any], depth: int, device: Any) -> None:
+        self._ready: queue.Queue[Any] = queue.Queue(depth)
+        self._closed = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(items, device), name=THREAD, daemon=True
+        )
+        self._thread.start()
+
+    def _run(self, items: Iterator[Any], device: Any) -> None:
+        try:
+            with jax.default_device(device):
+                for item in items:
+                    if not self._put((item, None)):
+                        return
+            self._put((None, StopIteration()))
+        except BaseException as error:
+            self._put((None, error))
+
+    def _put(self, item: Any) -> bool:
+        while not self._closed.is_set():
+            try:
+                self._ready.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def __next__(self) -> Any:
+        item, error = self._ready.get()
+        if error is not None:
+            raise error
+        return item
+
+    def close(self) -> None:
+        self._closed.set()
+        self._thread.join()
+
+
+def advance_streams(
+    program: Program, streams: list[Stream]
+) -> Callable[..., list[tuple[TrainState, Any]]]:
+    """Like advance_in_turn(), for members whose rows stay on disk."""
+    compiled = jax.jit(program.advance_given, donate_argnums=0)
+    of = {id(stream._member): stream for stream in streams}
+    return lambda states, members, until: [
+        of[id(member)].advance(compiled, state, until)
+        for state, member in zip(states, members, strict=True)
+    ]
