@@ -1,0 +1,334 @@
+"""RL Unplugged TFRecords, read without TensorFlow: Atari, bsuite and DeepMind Lab.
+
+The path is a shard, a glob of shards or a folder of them, at any depth; shards are read in the
+order of their names. What the records are is told by their features, not by the path. Frames are
+decoded in threads while the next records are read and inflated; what is in flight is bounded.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rbve.data.dataset import Dataset
+from rbve.data.episode import Episode
+from rbve.data.images import opencv
+from rbve.data.rlu_schemas import (
+    ATARI_ACTIONS,
+    ATARI_LIMIT,
+    BSUITE_ACTIONS,
+    BSUITE_SHAPES,
+    DMLAB_ACTIONS,
+    SCHEMAS,
+    Contradiction,
+    RecordFeatures,
+    bsuite_shape,
+    kind_of,
+)
+from rbve.data.source import PART_BYTES, Fault, OnFault, Source, refuse
+from rbve.data.tfrecord import GZIP_MAGIC, Record, parse_example, records
+
+# Shards as RL Unplugged names them, and what others call theirs.
+NAMED = re.compile(r"(run_\d+|\d+_full(_train|_valid)?|tfrecord)-\d{5}-of-\d{5}")
+SHARD = re.compile(r".*-\d{5}-of-\d{5}|.*\.tfrecords?(\.gz)?")
+
+THREADS = 2
+WAITING = 4  # batches being decoded or decoded already
+WAITING_BYTES = 1 << 24  # of their records; frames grow 2 to 8 times when decoded
+BATCH_BYTES = 1 << 20  # of records decoded in one go
+BATCH_RECORDS = 256
+EPISODE_BYTES = 2000  # what an Episode takes besides its observations, about
+MOST_ACTIONS = 1000  # ids beyond are damage, not decisions
+
+
+@dataclass(frozen=True)
+class Options:
+    # Size of the action set. None: known by the kind of data, or for Atari counted in a first
+    # pass over all shards.
+    actions: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.actions is not None and not 1 <= self.actions <= MOST_ACTIONS:
+            raise ValueError(f"actions must lie in 1 to {MOST_ACTIONS}; got {self.actions}")
+
+
+class Layout(NamedTuple):
+    """What all records share."""
+
+    kind: str
+    obs_shape: tuple[int, ...]
+    actions: tuple[str, ...]
+
+
+class Progress:
+    done = 0  # bytes of files read to their end
+    current = 0  # of the file being read
+
+
+def recognises(path: Path) -> bool:
+    try:
+        file = next(iter(shards(path)), None)
+    except OSError:
+        return False
+    return file is not None and (NAMED.fullmatch(file.name) is not None or holds_records(file))
+
+
+def holds_records(file: Path) -> bool:
+    """Whether its first record is one of ours; checksums are left to read()."""
+    try:
+        with open(file, "rb") as raw:
+            if raw.read(2) != GZIP_MAGIC:
+                return False
+        kind_of(parse_example(first_record(file, checked=False).data))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def shards(path: Path) -> list[Path]:
+    """Files of a path, in the order of their names."""
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file() and is_shard(file))
+    if not glob.has_magic(str(path)):
+        return []
+    matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
+    files = {file for match in matches for file in shards(match)}
+    return sorted(files)
+
+
+def is_shard(file: Path) -> bool:
+    return SHARD.fullmatch(file.name) is not None and not file.name.startswith(".")
+
+
+def first_record(file: Path, checked: bool = True) -> Record:
+    with closing(records(file, checked)) as stream:
+        return next(stream)
+
+
+def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse) -> Source:
+    options = options or Options()
+    files = shards(path)
+    if not files:
+        raise ValueError(
+            f"{path}: no shard of RL Unplugged there; give a shard, a glob or a folder of files "
+            "named like run_1-00000-of-00100"
+        )
+    opencv()  # missing packages are told before anything is read
+    kind, obs_shape = look(first_record(files[0]))
+    known = known_actions(path, kind, obs_shape, options)
+    sizes = sum(file.stat().st_size for file in files)
+    progress = Progress()
+    notes = [NOTES[kind]] if kind in NOTES else []
+    provenance: dict[str, Any] = {"source": str(path), "format": "rlu", "kind": kind}
+    provenance["shards"] = len(files)
+
+    def parts() -> Iterator[Dataset]:
+        actions = known
+        if actions is None:
+            seen = survey(files, kind, progress)
+            actions = inferred(seen.actions, notes)
+            if seen.checkpoints:
+                provenance["checkpoints"] = [min(seen.checkpoints), max(seen.checkpoints)]
+        layout = Layout(kind, obs_shape, actions)
+        first = 0
+        with closing(episodes(files, layout, progress, on_fault)) as stream:
+            for held in gathered(stream):
+                part = Dataset.from_episodes(
+                    held, actions, provenance, None, f"{path}: ", first, on_fault is refuse
+                )
+                first += len(held)
+                held.clear()  # copied; freed before the next are decoded
+                yield part
+        if first == 0:
+            raise ValueError(f"{path}: no episode could be read")
+
+    passes = 1 if known else 2
+    return Source(parts(), passes * sizes, lambda: progress.done + progress.current, notes)
+
+
+NOTES = {
+    "atari episodes": (
+        "rewards of RL Unplugged's Atari episodes are clipped to [-1, 1]; episodes of "
+        f"{ATARI_LIMIT} steps were cut by the recording and count as truncated"
+    ),
+    "atari sarsa": (
+        "SARSA tuples tell no reward-to-go: their episode's return, of clipped rewards, stands in"
+    ),
+    "bsuite": "records of two steps tell no reward-to-go: their episode's return stands in",
+}
+
+
+def look(record: Record) -> tuple[str, tuple[int, ...]]:
+    """Kind and shape of observations, as the first record tells."""
+    try:
+        found = parse_example(record.data)
+        kind = kind_of(found)
+        return kind, SCHEMAS[kind].obs_shape or bsuite_shape(found)
+    except ValueError as error:
+        raise ValueError(f"{record.place}: {error}") from None
+
+
+def known_actions(
+    path: Path, kind: str, obs_shape: tuple[int, ...], options: Options
+) -> tuple[str, ...] | None:
+    """None: the data has to be asked."""
+    if kind == "dmlab":
+        if options.actions not in (None, len(DMLAB_ACTIONS)):
+            raise ValueError(
+                f"{path}: DeepMind Lab records are of {len(DMLAB_ACTIONS)} actions, and 'actions' "
+                f"says {options.actions}; leave it out"
+            )
+        return DMLAB_ACTIONS
+    count = options.actions
+    if count is None and kind == "bsuite" and obs_shape in BSUITE_SHAPES.values():
+        count = BSUITE_ACTIONS
+    return None if count is None else tuple(map(str, range(count)))
+
+
+class Seen(NamedTuple):
+    actions: set[int]
+    checkpoints: set[int]  # of the agent that acted; Atari episodes tell
+
+
+def survey(files: list[Path], kind: str, progress: Progress) -> Seen:
+    """A first pass over all records; no frame is decoded for it."""
+    seen = Seen(set(), set())
+    pool = ThreadPoolExecutor(THREADS)
+    try:
+        for file, found in zip(files, pool.map(seen_in, files, [kind] * len(files)), strict=True):
+            seen.actions.update(found.actions)
+            seen.checkpoints.update(found.checkpoints)
+            progress.done += file.stat().st_size
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return seen
+
+
+def seen_in(file: Path, kind: str) -> Seen:
+    most = ATARI_ACTIONS if kind.startswith("atari") else MOST_ACTIONS
+    seen = Seen(set(), set())
+    try:
+        for record in records(file):
+            row = RecordFeatures(parse_example(record.data, SURVEYED))
+            ids = np.unique(SCHEMAS[kind].actions(row))
+            seen.actions.update(ids[(ids >= 0) & (ids < most)].tolist())
+            if "checkpoint_idx" in row.found:
+                seen.checkpoints.add(int(row.ints("checkpoint_idx", 1)[0]))
+    except ValueError:
+        pass  # the pass that decodes names what is wrong, in order
+    return seen
+
+
+SURVEYED = frozenset(["a_t", "a_tp1", "d_t", "actions", "action", "step_type", "checkpoint_idx"])
+
+
+def inferred(seen: set[int], notes: list[str]) -> tuple[str, ...]:
+    count = max(seen, default=0) + 1
+    text = f"{count} actions, as ids 0 to {count - 1} occur; declare 'actions' if there are more"
+    if holes := sorted(set(range(count)) - seen):
+        text += f". Ids {', '.join(map(str, holes))} never occur"
+    notes.append(text)
+    return tuple(map(str, range(count)))
+
+
+def episodes(
+    files: list[Path], layout: Layout, progress: Progress, on_fault: OnFault
+) -> Generator[Episode, None, None]:
+    """All episodes, in order; a few batches are decoded ahead."""
+    pool = ThreadPoolExecutor(THREADS)
+    waiting: deque[tuple[int, Future[list[Episode | Fault]]]] = deque()
+    try:
+        for size, batch in batches(files, progress):
+            waiting.append((size, pool.submit(converted, batch, layout)))
+            while len(waiting) >= WAITING or sum(size for size, _ in waiting) > WAITING_BYTES:
+                yield from accepted(waiting.popleft()[1].result(), on_fault)
+        while waiting:
+            yield from accepted(waiting.popleft()[1].result(), on_fault)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def batches(files: list[Path], progress: Progress) -> Iterator[tuple[int, list[Record | Fault]]]:
+    """Records to decode in one go, and their bytes."""
+    batch: list[Record | Fault] = []
+    size = 0
+    for item in contents(files, progress):
+        batch.append(item)
+        size += len(item.data) if isinstance(item, Record) else 0
+        if size >= BATCH_BYTES or len(batch) >= BATCH_RECORDS:
+            yield size, batch
+            batch, size = [], 0
+    if batch:
+        yield size, batch
+
+
+def contents(files: list[Path], progress: Progress) -> Iterator[Record | Fault]:
+    """All records; where a shard is damaged, a Fault stands for the rest of it."""
+    for file in files:
+        try:
+            for record in records(file):
+                progress.current = record.read
+                yield record
+        except ValueError as error:
+            yield Fault("damaged shard", str(error))
+        progress.current = 0
+        progress.done += file.stat().st_size
+
+
+def converted(batch: Iterable[Record | Fault], layout: Layout) -> list[Episode | Fault]:
+    found: list[Episode | Fault] = []
+    for item in batch:
+        made = item if isinstance(item, Fault) else convert(item, layout)
+        if made is not None:
+            found.append(made)
+    return found
+
+
+def convert(record: Record, layout: Layout) -> Episode | Fault | None:
+    try:
+        found = parse_example(record.data)
+        schema = SCHEMAS[layout.kind]
+        if not schema.features <= found.keys():
+            raise ValueError(
+                f"holds {kind_of(found)} data, and the first record {layout.kind} data; read them "
+                "apart"
+            )
+        return schema.episode(RecordFeatures(found), layout.obs_shape, len(layout.actions))
+    except Contradiction as error:
+        text = f"{record.place} contradicts itself: {error}; leave this shard out"
+        return Fault("contradictory record", text)
+    except ValueError as error:
+        return Fault("damaged record", f"{record.place}: {error}")
+
+
+def accepted(found: list[Any], on_fault: OnFault) -> Iterator[Episode]:
+    for item in found:
+        if isinstance(item, Fault):
+            on_fault(item)
+        else:
+            yield item
+
+
+def gathered(stream: Iterable[Episode]) -> Iterator[list[Episode]]:
+    """Lists of episodes, each of about the memory of a part."""
+    held: list[Episode] = []
+    size = 0
+    for episode in stream:
+        held.append(episode)
+        size += episode.obs.nbytes + EPISODE_BYTES
+        if size >= PART_BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held

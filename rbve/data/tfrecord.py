@@ -1,0 +1,311 @@
+"""TFRecord shards of tf.train.Example, without TensorFlow.
+
+A shard is a gzip stream of records, each
+
+    length  8 bytes, little-endian
+    crc     4 bytes, masked crc32c of the length
+    data    `length` bytes, one tf.train.Example as protobuf
+    crc     4 bytes, masked crc32c of the data
+
+No number in a file is trusted before its checksum is, and none decides how much memory is taken.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MAX_RECORD = 1 << 28  # bytes; the longest Atari episode, its frames uncompressed, has 194 MB
+MAX_ENTRIES = 1 << 17  # of a list of strings or whole numbers; the longest episode has 27,000
+PIECE = 1 << 20  # bytes inflated at a time
+GZIP_MAGIC = b"\x1f\x8b"
+AGAIN = "download the shard again"
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types of protobuf
+FIXED_SIZES = {FIXED64: 8, FIXED32: 4}
+BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3  # fields of tf.train.Feature
+
+Value = list[memoryview] | np.ndarray  # strings, float32 or int64
+
+
+class Record(NamedTuple):
+    file: Path
+    number: int  # in its file, from 0
+    offset: int  # of its first byte in the decompressed stream
+    data: bytes
+    read: int  # bytes of the file read so far
+
+    @property
+    def place(self) -> str:
+        return place(self.file, self.number, self.offset)
+
+
+def place(file: Path, number: int, offset: int) -> str:
+    return f"{file}: record {number} (at byte {offset} of the decompressed stream)"
+
+
+def records(file: Path, checked: bool = True) -> Generator[Record, None, None]:
+    """The records of a shard. Only a look at what a file is may leave out the checksums."""
+    matches = checksum_matches() if checked else lambda data, crc: True
+    number = offset = 0
+    with open(file, "rb") as raw, gzip.GzipFile(fileobj=raw) as stream:
+
+        def take(count: int, what: str) -> bytes:
+            where = place(file, number, offset)
+            try:
+                data = take_pieces(stream, count)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise ValueError(
+                    f"{where}: the gzip stream is damaged or cut off near byte {raw.tell()} of the "
+                    f"file ({str(error).rstrip('.')}); {AGAIN}"
+                ) from None
+            if len(data) < count and (data or what != "length"):
+                raise ValueError(
+                    f"{where}: the stream ends after {len(data)} of the {count} bytes of its "
+                    f"{what}; {AGAIN}"
+                )
+            return data
+
+        while header := take(12, "length"):
+            length, crc = struct.unpack("<QI", header)
+            where = place(file, number, offset)
+            if not matches(header[:8], crc):
+                raise ValueError(f"{where}: the checksum of its length does not match; {AGAIN}")
+            if length > MAX_RECORD:
+                raise ValueError(
+                    f"{where}: says it has {length} bytes, more than any episode ({MAX_RECORD}); "
+                    f"{AGAIN}"
+                )
+            data = take(length, "data")
+            (crc,) = struct.unpack("<I", take(4, "checksum"))
+            if not matches(data, crc):
+                raise ValueError(f"{where}: the checksum of its data does not match; {AGAIN}")
+            yield Record(file, number, offset, data, raw.tell())
+            number += 1
+            offset += 16 + length
+    if number == 0:
+        raise ValueError(f"{file}: holds no record; {AGAIN}")
+
+
+def take_pieces(stream: gzip.GzipFile, count: int) -> bytes:
+    """Up to `count` bytes; memory grows with what is there, not with what is asked for."""
+    pieces = []
+    while count and (piece := stream.read(min(count, PIECE))):
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def crc32c() -> Callable[[bytes], int]:
+    try:
+        import google_crc32c
+    except ImportError:
+        raise ImportError(
+            'TFRecords are checked with google-crc32c; install it with pip install "rbve[rlu]"'
+        ) from None
+    return google_crc32c.value
+
+
+def masked(crc: int) -> int:
+    """As TFRecords store it, since the checksum of data holding checksums is weak."""
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def checksum_matches() -> Callable[[bytes, int], bool]:
+    value = crc32c()
+    return lambda data, crc: masked(value(data)) == crc
+
+
+def parse_example(data: bytes, wanted: Container[str] | None = None) -> dict[str, Value]:
+    """Features by name, all or those wanted. Strings are views into `data`."""
+    found: dict[str, Value] = {}
+    for number, wire, features in fields(memoryview(data)):
+        if (number, wire) != (1, BYTES):
+            continue
+        for number, wire, entry in fields(features):
+            if (number, wire) != (1, BYTES):
+                continue
+            name, feature = "", memoryview(b"")
+            for number, wire, value in fields(entry):
+                if (number, wire) == (1, BYTES):
+                    name = feature_name(value)
+                elif (number, wire) == (2, BYTES):
+                    feature = value
+            if wanted is None or name in wanted:
+                found[name] = parse_feature(feature, name)
+    return found
+
+
+def feature_name(value: memoryview) -> str:
+    try:
+        return str(value, "utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("the name of a feature is not text") from None
+
+
+def parse_feature(data: memoryview, name: str) -> Value:
+    value: Value = []
+    for number, wire, body in fields(data):
+        if wire != BYTES or number not in PARSERS:
+            continue
+        try:
+            value = PARSERS[number](body)
+        except ValueError as error:
+            raise ValueError(f"feature {name!r}: {error}") from None
+    return value
+
+
+def parse_strings(data: memoryview) -> list[memoryview]:
+    strings = []
+    for number, wire, value in fields(data):
+        if (number, wire) == (1, BYTES):
+            strings.append(value)
+            if len(strings) > MAX_ENTRIES:
+                raise ValueError(f"more than {MAX_ENTRIES} entries")
+    return strings
+
+
+def parse_floats(data: memoryview) -> np.ndarray:
+    pieces = []
+    for number, wire, value in fields(data):
+        if number == 1 and wire in (BYTES, FIXED32):
+            if len(value) % 4:
+                raise ValueError(f"floats in {len(value)} bytes, which 4 does not divide")
+            pieces.append(np.frombuffer(value, "<f4"))
+    return joined(pieces, np.float32)
+
+
+def parse_ints(data: memoryview) -> np.ndarray:
+    pieces = []
+    for number, wire, value in fields(data):
+        if (number, wire) == (1, BYTES):
+            pieces.append(varints(value))
+        elif (number, wire) == (1, VARINT):
+            pieces.append(np.array([value], np.uint64))
+    return joined(pieces, np.uint64).view(np.int64)
+
+
+def joined(pieces: list[np.ndarray], dtype: type) -> np.ndarray:
+    if len(pieces) == 1:
+        return pieces[0]
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype)
+
+
+PARSERS: dict[int, Callable[[memoryview], Value]] = {
+    BYTES_LIST: parse_strings,
+    FLOAT_LIST: parse_floats,
+    INT64_LIST: parse_ints,
+}
+
+
+def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
+    """(number, wire type, value) of each field of a protobuf message."""
+    at, end = 0, len(data)
+    while at < end:
+        key, at = (data[at], at + 1) if data[at] < 128 else varint(data, at)
+        number, wire = key >> 3, key & 7
+        if wire == BYTES:
+            size, at = varint(data, at)
+        elif wire == VARINT:
+            value, at = varint(data, at)
+            yield number, wire, value
+            continue
+        elif wire in FIXED_SIZES:
+            size = FIXED_SIZES[wire]
+        else:
+            raise ValueError(f"not a protobuf message: wire type {wire}")
+        if size > end - at:
+            raise ValueError("not a protobuf message: a field runs past its end")
+        yield number, wire, data[at : at + size]
+        at += size
+
+
+def varint(data: memoryview, at: int) -> tuple[int, int]:
+    """(number, position behind it) of 7 bits a byte, lowest first."""
+    value = shift = 0
+    for byte in data[at : at + 10]:
+        at += 1
+        if byte < 128:
+            return (value | byte << shift) & 0xFFFFFFFFFFFFFFFF, at
+        value |= (byte & 127) << shift
+        shift += 7
+    if shift < 70:
+        raise ValueError("not a protobuf message: a number runs past its end")
+    raise ValueError("not a protobuf message: a number of more than 10 bytes")
+
+
+def varints(data: memoryview) -> np.ndarray:
+    """All numbers of a packed list, (N,) uint64."""
+    raw = np.frombuffer(data, np.uint8)
+    if len(raw) > 10 * MAX_ENTRIES:
+        raise ValueError(f"more than {MAX_ENTRIES} entries")
+    last = raw < 128
+    if last.all():
+        return raw.astype(np.uint64)
+    if not last[-1]:
+        raise ValueError("not a protobuf message: a number runs past its end")
+    starts = np.concatenate([[0], np.flatnonzero(last)[:-1] + 1])
+    sizes = np.diff(starts, append=len(raw))
+    if sizes.max() > 10:
+        raise ValueError("not a protobuf message: a number of more than 10 bytes")
+    shift = 7 * (np.arange(len(raw)) - np.repeat(starts, sizes))
+    return np.add.reduceat((raw & 127).astype(np.uint64) << shift.astype(np.uint64), starts)
+
+
+# The same, written. For tests and fuzzing; the project writes no TFRecords for others.
+
+
+def write_shard(file: Path, examples: Iterable[bytes]) -> None:
+    with open(file, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
+        for data in examples:
+            stream.write(frame(data))
+
+
+def frame(data: bytes) -> bytes:
+    value = crc32c()
+    length = struct.pack("<Q", len(data))
+    return b"".join(
+        [
+            length,
+            struct.pack("<I", masked(value(length))),
+            data,
+            struct.pack("<I", masked(value(data))),
+        ]
+    )
+
+
+def example(features: Mapping[str, Sequence[bytes] | np.ndarray]) -> bytes:
+    """A tf.train.Example of strings, floats and whole numbers."""
+    entries = []
+    for name, value in features.items():
+        entries.append(field(1, field(1, name.encode()) + field(2, feature_bytes(value))))
+    return field(1, b"".join(entries))
+
+
+def feature_bytes(value: Sequence[bytes] | np.ndarray) -> bytes:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return field(FLOAT_LIST, field(1, value.astype("<f4").tobytes()))
+    if isinstance(value, np.ndarray):
+        packed = b"".join(varint_bytes(int(number)) for number in value.ravel())
+        return field(INT64_LIST, field(1, packed))
+    return field(BYTES_LIST, b"".join(field(1, string) for string in value))
+
+
+def field(number: int, data: bytes) -> bytes:
+    return varint_bytes(number << 3 | BYTES) + varint_bytes(len(data)) + data
+
+
+def varint_bytes(number: int) -> bytes:
+    number &= 0xFFFFFFFFFFFFFFFF
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
