@@ -60,7 +60,10 @@ def read_manifest(path: Path) -> dict[str, Any]:
             "`rbve convert SRC DST`"
         )
     if not file.is_file():
-        raise ValueError(f"{path}: no {MANIFEST}, so not an rbve dataset (or nothing was recorded)")
+        raise ValueError(
+            f"{path}: no {MANIFEST}, so not a native store; make one with "
+            f"`rbve convert {path} STORE`"
+        )
     manifest = read_json(file)
     if not isinstance(manifest, dict) or manifest.get("format") != "rbve":
         raise ValueError(f"{file}: not the manifest of an rbve dataset")

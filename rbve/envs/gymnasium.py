@@ -2,7 +2,7 @@
 
 Actions are numbered from 0, whatever the space starts from. A Box observation keeps its
 shape and becomes float32 (uint8, as of images, stays uint8); a Discrete one is one-hot. Where the
-environment's info holds an `action_mask`, as Taxi-v3's does, it says which actions are legal.
+environment's info holds an `action_mask`, as Taxi-v4's does, it says which actions are legal.
 """
 
 from __future__ import annotations

@@ -101,6 +101,9 @@ def run_to_the_end(
         ]
         for member, (state, sums), evaluation in zip(active, results, evaluations, strict=True):
             metrics = member.record(state, sums, evaluation, until)
+            if member.stream is not None:
+                # Told, never written: rows say what was learned, and stay the same on any machine.
+                metrics["wait_share"] = member.stream.waiting.share
             on_progress(Progress(member.job, until, metrics))
 
 
@@ -118,11 +121,12 @@ def advancing(
 ) -> Iterator[Callable[..., list[tuple[TrainState, Any]]]]:
     """(states, inputs, until) -> states and metrics, wherever the rows are."""
     if table.rows is None:
-        streams = [
-            Stream(columns, member.inputs, spec.batch_size, member.step, boundaries(spec))
-            for columns, member in zip(table.columns, members, strict=True)
-            if not member.finished
-        ]
+        for columns, member in zip(table.columns, members, strict=True):
+            if not member.finished:
+                member.stream = Stream(
+                    columns, member.inputs, spec.batch_size, member.step, boundaries(spec)
+                )
+        streams = [member.stream for member in members if member.stream is not None]
         try:
             yield advance_streams(program, streams)
         finally:
@@ -218,6 +222,7 @@ class MemberRun:
         self.state = program.init(key_weights)
         self.step = 0
         self.finished = False
+        self.stream: Stream | None = None  # where rows stay on disk
         self.evaluations: list[dict[str, tuple[float, int]]] = []
         self.facts = facts(dataset, job.spec.env)
         self.rows = RowFile(folder, job.id, job.to_json(), self.facts)

@@ -52,7 +52,8 @@ class Stream:
         self, columns: Columns, member: Member, batch_size: int, step: int, boundaries: list[int]
     ) -> None:
         self.waiting = Waiting()
-        self._columns, self._member, self._batch = columns, member, batch_size
+        self.member = member
+        self._columns, self._batch = columns, batch_size
         one = columns.pick(np.zeros(batch_size, np.int64))
         held = sum(values.nbytes for values in one if values is not None)
         self._at_once = max(1, min(DRAWS, CHUNK_BYTES // held))
@@ -76,8 +77,8 @@ class Stream:
 
     def _rows(self, step: int) -> Iterator[np.ndarray]:
         """Row numbers (B,) of update `step`, then of the ones after it."""
-        key = jax.random.split(self._member.key)[0]
-        size = self._member.size
+        key = jax.random.split(self.member.key)[0]
+        size = self.member.size
 
         @jax.jit
         def blocks(first: Any) -> Any:
@@ -104,7 +105,7 @@ class Stream:
             self.waiting.seconds += time.monotonic() - asked
             if chunk.start != step:
                 raise RuntimeError(f"batches of update {chunk.start} came at update {step}")
-            state, more = compiled(state, chunk.batches, self._member, chunk.stop)
+            state, more = compiled(state, chunk.batches, self.member, chunk.stop)
             sums = more if sums is None else jax.tree.map(jnp.add, sums, more)
             # Waiting here keeps one chunk on the device, and the thread's measure honest.
             jax.block_until_ready(state.step)
@@ -162,7 +163,7 @@ def advance_streams(
 ) -> Callable[..., list[tuple[TrainState, Any]]]:
     """Like advance_in_turn(), for members whose rows stay on disk."""
     compiled = jax.jit(program.advance_given, donate_argnums=0)
-    of = {id(stream._member): stream for stream in streams}
+    of = {id(stream.member): stream for stream in streams}
     return lambda states, members, until: [
         of[id(member)].advance(compiled, state, until)
         for state, member in zip(states, members, strict=True)

@@ -16,7 +16,7 @@ from rbve.evaluation.rollout import Evaluation, make_rollout, random_return
 GAMMA = 0.9
 
 
-def linear(params: Any, config: Any, obs: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+def linear(params: Any, config: Any, obs: jax.Array, legal: Any, key: jax.Array) -> Any:
     """Values linear in the observation; scores differ from values by a bias, and a key matters."""
     q = obs.reshape(len(obs), -1) @ params
     noise = 0.01 * jax.random.normal(key, (params.shape[1],))
@@ -45,7 +45,7 @@ def slow_rollout(
         terminated = truncated = False
         while not (terminated or truncated):
             t = len(rewards)
-            scores, q = act(params, config, obs[None], jax.random.fold_in(key_net, t))
+            scores, q = act(params, config, obs[None], None, jax.random.fold_in(key_net, t))
             action = int(np.argmax(scores[0]))
             if strike[t, e] < epsilon:
                 action = int(which[t, e] * len(env.actions))

@@ -86,7 +86,7 @@ def test_unpacking_returns_the_columns(
     table = pack([data], VIEW, bootstrap)
     assert table.rows.dtype == np.float32
     assert table.rows.shape == (len(transitions(data, VIEW, bootstrap).row), table.layout.width)
-    assert table.layout == Layout(shape, 1, ACTIONS, masked, False)
+    assert table.layout == Layout(shape, 1, ACTIONS, masked, pixels=dtype == "uint8")
     assert_holds(table, 0, data, VIEW, bootstrap)
 
 

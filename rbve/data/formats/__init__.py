@@ -16,8 +16,10 @@ and, where it applies,
 from __future__ import annotations
 
 import ast
+import dataclasses
 import difflib
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,22 +74,45 @@ def read(
 ) -> Source:
     """Open a dataset of any format. `options` are those of the format, where it has some."""
     path = Path(path)
-    chosen = module(format or recognise(path))
+    name = format or recognise(path)
+    chosen = module(name)
     if not hasattr(chosen, "Options"):
+        fitting(options, (), name)
         return chosen.read(path)
-    return chosen.read(path, options or chosen.Options(), on_fault)
+    if not isinstance(options, chosen.Options):
+        known = [field.name for field in dataclasses.fields(chosen.Options)]
+        options = chosen.Options(**fitting(options, known, name))
+    return chosen.read(path, options, on_fault)
+
+
+def fitting(options: Any, known: Sequence[str], name: str) -> dict[str, Any]:
+    """The choices made in options of another format, all of which this one must know."""
+    if options is None:
+        return {}
+    made = {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)
+        if getattr(options, field.name) != field.default
+    }
+    for choice in made:
+        if choice not in known:
+            raise ValueError(
+                f"'{choice}' is a choice for CSV and Parquet logs; {name} data says it itself"
+            )
+    return made
 
 
 def load(
     path: str | Path,
     format: str | None = None,
     options: Any = None,
-    verify: bool = True,
+    verify: bool | int = True,
     on_fault: OnFault = refuse,
 ) -> Dataset:
     """A dataset of any format. Native stores stay on disk, memory-mapped; others are read whole.
 
-    `verify` checks every checksum of a native store.
+    `verify` says which checksums of a native store to check: all, none, or those of columns up to
+    so many bytes.
     """
     path = Path(path)
     chosen = format or recognise(path)
