@@ -5,10 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Dataset", "Episode", "Policy", "evaluate", "load", "record", "train", "write_report"]
+__all__ = [
+    "Dataset",
+    "Episode",
+    "Policy",
+    "convert",
+    "evaluate",
+    "inspect",
+    "load",
+    "record",
+    "train",
+    "write_report",
+]
 
 if TYPE_CHECKING:
-    from rbve.api import Dataset, Episode, Policy, evaluate, load, record, train, write_report
+    from rbve.api import (
+        Dataset,
+        Episode,
+        Policy,
+        convert,
+        evaluate,
+        inspect,
+        load,
+        record,
+        train,
+        write_report,
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,11 @@ backend.prepare()
 import jax  # noqa: E402
 
 from rbve import envs  # noqa: E402
+from rbve.audit import Audit, audit  # noqa: E402
+from rbve.audit.files import audit_path  # noqa: E402
 from rbve.data import Dataset, Episode, load  # noqa: E402
+from rbve.data import convert as conversion  # noqa: E402
+from rbve.data.logs.options import Options as LogColumns  # noqa: E402
 from rbve.data.manifest import fingerprint  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
 from rbve.evaluation.host import evaluate_on_host  # noqa: E402
@@ -26,7 +31,18 @@ from rbve.sweep import local  # noqa: E402
 from rbve.training.run import POLICY, Progress, normalised  # noqa: E402
 from rbve.training.spec import INT32, DataRef, Job, Spec, resolve  # noqa: E402
 
-__all__ = ["Dataset", "Episode", "Policy", "evaluate", "load", "record", "train", "write_report"]
+__all__ = [
+    "Dataset",
+    "Episode",
+    "Policy",
+    "convert",
+    "evaluate",
+    "inspect",
+    "load",
+    "record",
+    "train",
+    "write_report",
+]
 
 IN_MEMORY = "in memory"  # stands for the path of a Dataset that was passed as an object
 
@@ -66,6 +82,39 @@ def record(
             env, Path(out), chosen, count, epsilon, noise, seed, keep, overwrite, on_progress
         )
     return load(out)
+
+
+def convert(
+    src: str | Path,
+    dst: str | Path,
+    *,
+    format: str | None = None,
+    to: str | None = None,
+    overwrite: bool = False,
+    **columns: Any,
+) -> Dataset:
+    """Convert data of any format and open the result.
+
+    `columns` say which column of a CSV or Parquet log is what, such as episode="visit" or
+    observation=["age", "ward"]; they are the fields of rbve.data.logs.options.Options.
+    """
+    for note in conversion.convert(src, dst, format, to, log_options(columns), overwrite):
+        warnings.warn(note, stacklevel=2)
+    return load(dst, to)
+
+
+def inspect(
+    data: Dataset | str | Path, gamma: float = 0.99, beta: float = 0.5, **columns: Any
+) -> Audit:
+    """Audit a dataset of any format: `verdict`, `findings` with remedies, and every figure."""
+    if isinstance(data, Dataset):
+        return audit(data, gamma, beta)
+    return audit_path(Path(data), None, log_options(columns), gamma, beta)
+
+
+def log_options(columns: dict[str, Any]) -> LogColumns:
+    listed = {name: tuple(v) if isinstance(v, list) else v for name, v in columns.items()}
+    return LogColumns(**listed)
 
 
 def train(

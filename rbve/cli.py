@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from tyro.conf import Positional, UseAppendAction, arg
+from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 
 from rbve import algorithms, console, envs
+from rbve.data import formats
+from rbve.data.logs.options import Options as LogColumns
 
 ENVS = ", ".join([*envs.names(), "gymnasium:ID", "bsuite:ID"])
 ALGORITHMS = ", ".join(algorithms.names())
+FORMATS = "; ".join(f"{name}: {formats.summary(name)}" for name in formats.names())
 
 EnvName = Annotated[str, arg(help=f"Environment: {ENVS}.", metavar="ENV")]
+FormatName = Annotated[
+    str | None, arg(help=f"Format of the data, if it cannot be told. {FORMATS}.", metavar="FORMAT")
+]
+Columns = OmitArgPrefixes[LogColumns]
 Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]
 
 
@@ -80,23 +87,70 @@ def record(
         console.show_dataset(folder, inspection.describe(api.load(folder)), as_json)
 
 
+def convert(
+    src: Positional[Annotated[Path, arg(metavar="SRC")]],
+    dst: Positional[Annotated[Path, arg(metavar="DST")]],
+    /,
+    log: Columns = LogColumns(),  # noqa: B008
+    columns: Path | None = None,
+    format: FormatName = None,
+    to: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Bring data in, or out: from any format to the native store, npz, Parquet, CSV or Minari.
+
+    SRC is a file, a folder, or for RL Unplugged a glob of shards in quotes. DST is written as its
+    suffix says (.npz, .parquet, .csv), else as a native store, which is what `rbve train` takes.
+    Nothing appears at DST until all of it is there.
+
+    For CSV and Parquet logs, one row per decision, say which column is what:
+
+        rbve convert visits.csv visits --episode visit --action treatment --reward outcome
+
+    Args:
+        columns: TOML file with the same choices, `episode = "visit"` and so on; flags go first.
+        to: Format to write, if the suffix of DST does not say: minari, minari_arrow, ...
+        overwrite: Replace what is at DST.
+    """
+    from rbve.data.convert import convert as run
+
+    options = console.log_options(log, columns)
+    with console.bar(f"reading {src}", None, "") as bar:
+        notes = run(src, dst, format, to, options, overwrite, bar.reach)
+    console.show_notes(notes)
+    console.show_written(dst)
+
+
 def inspect(
     data: Positional[Annotated[Path, arg(metavar="DATA")]],
     /,
+    log: Columns = LogColumns(),  # noqa: B008
+    columns: Path | None = None,
+    format: FormatName = None,
+    html: Path | None = None,
     gamma: float = 0.99,
     beta: float = 0.5,
     as_json: Json = False,
 ) -> None:
-    """Show what a dataset holds: sizes, returns, action counts, what the ranking weight will do.
+    """Audit a dataset of any format: what it holds, what is wrong with it, whether to train on it.
+
+    Ends in a verdict, which is also the exit code: 0 fine, 3 look at this, 4 do not train.
 
     Args:
-        gamma: Discount for the values shown.
+        columns: TOML file that says which column of a CSV or Parquet log is what.
+        html: Also write a page with figures.
+        gamma: Discount of the values shown.
         beta: Temperature of the ranking weight.
     """
-    from rbve import inspect as inspection
-    from rbve.data import load
+    from rbve.audit.files import audit_path
 
-    console.show_dataset(data, inspection.describe(load(data), gamma, beta), as_json)
+    found = audit_path(data, format, console.log_options(log, columns), gamma, beta)
+    console.show_audit(data, found, as_json)
+    if html is not None:
+        from rbve.report.audit_page import write
+
+        print(f"page: {write(found, html, str(data))}", file=sys.stderr)
+    sys.exit(found.exit_code)
 
 
 def train(
@@ -115,6 +169,8 @@ def train(
     every: int = 0,
     batch_size: int = 128,
     hidden: tuple[int, ...] = (56, 56),
+    stack: int = 1,
+    rows: Literal["auto", "memory", "disk"] = "auto",
     td: Literal["square", "huber"] = "square",
     gamma: float = 0.99,
     n_step: int = 1,
@@ -143,6 +199,8 @@ def train(
         every: Updates between evaluations and checkpoints; 0 = steps / 20.
         batch_size: Transitions per update.
         hidden: Units per hidden layer.
+        stack: Frames joined into one observation (Atari: 4).
+        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB, else on disk.
         td: Form of the TD loss.
         gamma: Discount per step.
         n_step: Window of summed rewards.
@@ -153,7 +211,8 @@ def train(
         side: Only episodes above, or not above, the mean return.
         action: Train on the action the agent chose or the one the environment executed.
     """
-    from rbve import api, rows
+    from rbve import api
+    from rbve import rows as result_rows
     from rbve.data.manifest import fingerprint
     from rbve.sweep import grid
     from rbve.training.run import is_finished
@@ -170,6 +229,8 @@ def train(
         plan = Spec(
             algorithm=name,
             hidden=hidden,
+            stack=stack,
+            rows=rows,
             batch_size=batch_size,
             td=td,
             gamma=gamma,
@@ -193,7 +254,7 @@ def train(
                 progress.metrics.get("return"),
             ),
         )
-    console.show_runs(rows.find(folders), as_json)
+    console.show_runs(result_rows.find(folders), as_json)
 
 
 def evaluate(
@@ -252,6 +313,7 @@ def need_one(name: str, values: Sequence[Any]) -> None:
 COMMANDS = {
     "demo": demo,
     "record": record,
+    "convert": convert,
     "inspect": inspect,
     "train": train,
     "evaluate": evaluate,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import math
@@ -19,6 +20,11 @@ class Bar:
     def __init__(self, progress: Any, task: Any) -> None:
         self._progress, self._task = progress, task
 
+    def reach(self, done: int, total: int) -> None:
+        """Say how far it is, where the total shows only as work goes on."""
+        if self._progress is not None:
+            self._progress.update(self._task, completed=done, total=total or None)
+
     def advance(self, count: int, latest: float | None = None) -> None:
         if self._progress is None:
             return
@@ -27,7 +33,7 @@ class Bar:
 
 
 @contextmanager
-def bar(what: str, total: int, unit: str) -> Iterator[Bar]:
+def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
     if not sys.stderr.isatty():
         yield Bar(None, None)
         return
@@ -38,7 +44,7 @@ def bar(what: str, total: int, unit: str) -> Iterator[Bar]:
     class Rate(ProgressColumn):
         def render(self, task: Any) -> Text:
             speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} {unit}/s")
+            return Text("" if speed is None or not unit else f"{speed:,.0f} {unit}/s")
 
     columns = (
         TextColumn("{task.description}"),
@@ -105,6 +111,50 @@ def show_dataset(folder: Path, figures: Mapping[str, Any], as_json: bool) -> Non
         print(json.dumps({"path": str(folder), **figures}))
     else:
         print_description(str(folder), figures)
+
+
+def show_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def show_written(path: Path) -> None:
+    """One line about what a conversion wrote."""
+    from rbve.data.manifest import MANIFEST, read_manifest
+
+    if not (path / MANIFEST).is_file():
+        print(f"{path}: {path.stat().st_size:,} bytes" if path.is_file() else path)
+        return
+    held = read_manifest(path)
+    decisions = held["rows"] - held["episodes"]
+    print(
+        f"{path}: {held['episodes']:,} episodes, {decisions:,} decisions, "
+        f"{len(held['actions'])} actions ({', '.join(held['actions'][:8])}"
+        f"{', …' if len(held['actions']) > 8 else ''})"
+    )
+
+
+def log_options(flags: Any, toml: Path | None) -> Any:
+    """Which column is what, from flags and, where they are silent, a TOML file."""
+    if toml is None:
+        return flags
+    from rbve.data.logs.options import from_toml
+
+    made = {
+        each.name: getattr(flags, each.name)
+        for each in dataclasses.fields(flags)
+        if getattr(flags, each.name) != each.default
+    }
+    return dataclasses.replace(from_toml(toml), **made)
+
+
+def show_audit(path: Path, found: Any, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"path": str(path), **found.to_json()}))
+        return
+    from rbve import audit_terminal
+
+    audit_terminal.show(found, str(path))
 
 
 def show_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:

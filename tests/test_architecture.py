@@ -19,10 +19,10 @@ MAX_LINES = 350
 LAYERS = (
     {"types", "ops", "files", "ranking", "rows", "backend"},
     {"algorithms", "networks", "data", "envs"},
-    {"training", "evaluation", "policy", "recording", "inspect"},
+    {"training", "evaluation", "policy", "recording", "audit"},
     {"sweep", "experiments"},
     {"report"},
-    {"api", "cli", "console", "demo", "rbve"},  # "rbve" is rbve/__init__.py
+    {"api", "audit_terminal", "cli", "console", "demo", "rbve"},  # "rbve" is rbve/__init__.py
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -256,7 +256,7 @@ def test_exit_code_of_the_process(tmp_path: Path) -> None:
         (["record", "catch", "--out", "DATA", "--policy", "uniform"], "already holds a dataset"),
         (["record", "catch", "--out", "OUT", "--policy", "uniform", "--epsilon", "2"], "epsilon"),
         (["inspect", "NOWHERE"], "no such dataset"),
-        (["inspect", "RUNS"], "not an rbve dataset"),
+        (["inspect", "RUNS"], "no dataset of a known format"),
         (["evaluate", "POLICY", "--env", "cartpole"], "the policy takes"),
         (["evaluate", "POLICY", "--env", "catch", "--episodes", "0"], "at least 1"),
         (["evaluate", "MANIFEST", "--env", "catch"], "not a file of rbve"),
