@@ -255,6 +255,7 @@ def train(
             ),
         )
     console.show_runs(result_rows.find(folders), as_json)
+    console.show_policies(folders)
 
 
 def evaluate(

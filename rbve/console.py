@@ -174,6 +174,14 @@ def show_runs(runs: Sequence[Any], as_json: bool) -> None:
             output().print(each)
 
 
+def show_policies(folders: Sequence[Path], at_most: int = 8) -> None:
+    """Where the trained policies are."""
+    for folder in folders[:at_most]:
+        print(f"policy: {folder / 'policy.safetensors'}", file=sys.stderr)
+    if len(folders) > at_most:
+        print(f"and {len(folders) - at_most} more beside them", file=sys.stderr)
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """The parser's boxed complaint as one line; help passes through."""

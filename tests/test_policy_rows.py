@@ -1,0 +1,100 @@
+"""A policy takes rows as they stand in the log, and says what the log called its actions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbve.data import Dataset, Episode
+from rbve.data.features import Feature, Features
+from rbve.policy import Policy
+from rbve.training.run import POLICY, train_members
+from rbve.training.spec import Job
+
+FEATURES = Features(
+    (
+        Feature("clock", mean=1.7e9, scale=60.0),
+        Feature("ward", "category", categories=("A", "B", "ICU")),
+        Feature("age", mean=50.0, scale=20.0),
+    )
+)
+ACTIONS = ("wait", "treat")
+
+
+@pytest.fixture(scope="module")
+def policy(small_job: Callable[..., Job], tmp_path_factory: pytest.TempPathFactory) -> Policy:
+    """Learns to treat in the ICU, and to wait elsewhere."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(200):
+        ward, action = rng.integers(3), rng.integers(2)
+        obs = np.array([[1.7e9 + rng.normal(0, 60), ward, rng.normal(50, 20)]] * 2)
+        reward = 1.0 if action == (ward == 2) else -1.0
+        episodes.append(Episode.from_steps(obs, [action], [reward], terminated=True))
+    data = Dataset.from_episodes(episodes, ACTIONS, features=FEATURES)
+    folder = tmp_path_factory.mktemp("policy")
+    plan = {"steps": 600, "every": 600, "env": None, "hidden": (32,), "batch_size": 64}
+    train_members([small_job("bve", plan, learning_rate=3e-3)], [data], [folder])
+    return Policy.load(folder / POLICY)
+
+
+def row(ward: str, **other: Any) -> dict[str, Any]:
+    return {"clock": 1.7e9 + 30, "ward": ward, "age": 44, **other}
+
+
+def test_rows_by_name(policy: Policy) -> None:
+    assert policy.decide(row("ICU")) == "treat"
+    assert policy.decide([row("A"), row("ICU"), row("B")]) == ["wait", "treat", "wait"]
+    assert policy.act(row("ICU")) == 1
+    assert policy.q_values(row("ICU")).shape == (2,)
+
+
+def test_order_and_spare_columns_do_not_matter(policy: Policy) -> None:
+    one = {"age": 44, "note": "x", "ward": "ICU", "clock": 1.7e9 + 30}
+    np.testing.assert_array_equal(policy.q_values(one), policy.q_values(row("ICU")))
+
+
+def test_rows_equal_the_numbers_the_store_holds(policy: Policy) -> None:
+    raw = np.array([1.7e9 + 30, 2, 44])
+    np.testing.assert_array_equal(policy.q_values(raw), policy.q_values(row("ICU")))
+
+
+def test_large_numbers_keep_their_digits(policy: Policy) -> None:
+    """Half a scale apart near 1.7e9, where float32 steps by 128."""
+    first, second = (policy.q_values(row("A", clock=1.7e9 + more)) for more in (0, 30))
+    assert not np.array_equal(first, second)
+
+
+def test_saved_and_loaded(policy: Policy, tmp_path: Path) -> None:
+    policy.save(tmp_path / "p.safetensors")
+    again = Policy.load(tmp_path / "p.safetensors")
+    assert again.features == FEATURES
+    np.testing.assert_array_equal(again.q_values(row("B")), policy.q_values(row("B")))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"clock": 1.7e9, "age": 3}, "row 0 lacks the column 'ward'"),
+        ([row("A"), {"ward": "A"}], "row 1 lacks the column 'clock'"),
+        (row("icu"), "'ward': category 'icu' is not in the data.*Known: A, B, ICU"),
+        (row("A", age="old"), "'age' takes a number; got 'old'"),
+        (row("A", age=float("nan")), "'age' takes a finite number"),
+        ([1.0, 2.0], r"shape \(3,\)"),
+        (["1", "2", "3"], "holds numbers"),
+    ],
+)
+def test_rows_that_do_not_fit(policy: Policy, given: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        policy.act(given)
+
+
+def test_a_policy_without_named_columns_says_so(policy: Policy) -> None:
+    nameless = dataclasses.replace(policy, features=None)
+    with pytest.raises(ValueError, match="had no named columns"):
+        nameless.act(row("A"))
