@@ -1,0 +1,205 @@
+"""NumPy archive (.npz): the columns of a dataset, or flat arrays as offline RL saves them.
+
+Written here, it holds the columns of a native store, `length` rows for each episode, and `meta`,
+the bytes of a JSON with what is not a number. Archives of others: rbve.data.flat.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rbve.data import flat
+from rbve.data.check import check_values
+from rbve.data.dataset import Dataset
+from rbve.data.episode import OPTIONAL_COLUMNS, action_names
+from rbve.data.features import Features
+from rbve.data.formats.native import columns_of
+from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, NUMBERS, ROW_COLUMNS
+from rbve.data.npy import AGAIN, Archive, Member, Spool
+from rbve.data.source import PART_BYTES, Source
+
+SUFFIX = ".npz"
+SCHEMA = 1
+META = "meta"
+EPISODES_AT_ONCE = 1 << 16
+
+
+def recognises(path: Path) -> bool:
+    return path.suffix.lower() == SUFFIX and path.is_file()
+
+
+def write(source: Source, path: Path, overwrite: bool = False) -> None:
+    """Columns grow in files beside the target, which appears when it is complete."""
+    if path.is_dir():
+        raise ValueError(f"{path}: exists and is a folder; choose another path")
+    if path.exists() and not overwrite:
+        raise ValueError(f"{path}: already exists; pass --overwrite or choose another")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        spool = spooled(source, path, partial)
+        with open(partial / path.name, "wb") as file:
+            spool.pack(file)
+            file.flush()
+            os.fsync(file.fileno())
+        (partial / path.name).rename(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def spooled(source: Source, path: Path, folder: Path) -> Spool:
+    spool = Spool(folder)
+    episodes = 0
+    for part in source.parts:
+        check_values(part, f"{path}: ", episodes)
+        columns = columns_of(part)
+        if not episodes:
+            spool.append(META, np.frombuffer(meta_of(part), np.uint8))
+        elif {META, *columns} != set(spool.columns):
+            raise ValueError(
+                f"{path}: episodes from {episodes} on have the columns {', '.join(columns)}; those "
+                f"before have {', '.join(set(spool.columns) - {META})}"
+            )
+        for name, values in columns.items():
+            try:
+                spool.append(name, values)
+            except ValueError as error:
+                raise ValueError(f"{path}: episodes from {episodes} on: {error}") from None
+        episodes += part.num_episodes
+    if not episodes:
+        raise ValueError(f"{path}: not written, since there is no episode to write")
+    return spool
+
+
+def meta_of(part: Dataset) -> bytes:
+    if part.obs.dtype.newbyteorder("<").str not in NUMBERS:
+        raise ValueError(f"observations of {part.obs.dtype} cannot be kept; convert them first")
+    facts = {
+        "format": "rbve",
+        "schema": SCHEMA,
+        "actions": part.actions,
+        "features": None if part.features is None else part.features.to_json(),
+        "provenance": part.provenance,
+    }
+    return json.dumps(facts).encode()
+
+
+def read(path: Path) -> Source:
+    with Archive(path) as archive:
+        if not {META, "action"} <= set(archive.names):
+            return flat.read(path)
+        facts = read_meta(archive)
+        rows = open_columns(archive, facts)["action"].rows
+    done = 0
+
+    def parts() -> Iterator[Dataset]:
+        nonlocal done
+        with Archive(path) as archive:
+            for part in own_parts(open_columns(archive, facts), facts, path):
+                yield part
+                done += len(part.action)
+
+    return Source(parts(), rows, lambda: done)
+
+
+def read_meta(archive: Archive) -> dict[str, Any]:
+    """Keyword arguments of a Dataset: all that is not a column."""
+    member = archive.member(META)
+    damaged = ValueError(f"{member.where} is not what was written; {AGAIN}")
+    if member.dtype.str != "|u1" or member.row_shape:
+        raise damaged
+    try:
+        facts = json.loads(member.take(member.rows).tobytes())
+    except (ValueError, RecursionError):
+        raise damaged from None
+    if not isinstance(facts, dict) or facts.get("format") != "rbve":
+        raise damaged
+    if facts.get("schema") != SCHEMA:
+        raise ValueError(
+            f"{member.where}: schema {facts.get('schema')}, and this version reads schema {SCHEMA}"
+        )
+    names, features = facts.get("actions"), facts.get("features")
+    if not isinstance(names, list) or not all(type(name) is str for name in names):
+        raise damaged
+    if not names or len(set(names)) != len(names) or not isinstance(facts.get("provenance"), dict):
+        raise damaged
+    return {
+        "actions": action_names(names),
+        "features": None if features is None else Features.from_json(features, member.where),
+        "provenance": facts["provenance"],
+    }
+
+
+def open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:
+    """The columns, which belong together as far as their headers tell."""
+    needed = ("obs", "action", "reward", *EPISODE_COLUMNS)
+    optional = [name for name in OPTIONAL_COLUMNS if name in archive.names]
+    members = {name: archive.member(name) for name in (*needed, *optional)}
+    features = facts["features"]
+    for name, member in members.items():
+        like = members["action" if name in ROW_COLUMNS else "length"]
+        if member.rows != like.rows:
+            raise ValueError(
+                f"{member.where} has {member.rows} rows, expected {like.rows}; {AGAIN}"
+            )
+        if name != "obs" and member.dtype.str != DTYPES[name]:
+            raise ValueError(f"{member.where} holds {member.dtype}, not {DTYPES[name]}; {AGAIN}")
+        expected: dict[str, tuple[int, ...]] = {
+            "legal": (len(facts["actions"]),),
+            "obs": member.row_shape if features is None else (len(features.columns),),
+        }
+        shape = expected.get(name, ())
+        if member.row_shape != shape:
+            raise ValueError(
+                f"{member.where} has the shape {member.row_shape} a row, expected {shape}; {AGAIN}"
+            )
+    if not members["obs"].row_bytes:
+        raise ValueError(f"{members['obs'].where}: observations hold no number; {AGAIN}")
+    if not members["length"].rows:
+        raise ValueError(f"{archive.path}: the dataset is empty (no episode)")
+    return members
+
+
+def own_parts(members: dict[str, Member], facts: dict[str, Any], path: Path) -> Iterator[Dataset]:
+    row_bytes = sum(members[name].row_bytes for name in ROW_COLUMNS if name in members)
+    first = 0
+    for length in part_lengths(members["length"], members["action"], PART_BYTES // row_bytes):
+        columns: dict[str, Any] = {
+            name: member.take(int(length.sum()) if name in ROW_COLUMNS else len(length))
+            for name, member in members.items()
+            if name != "length"
+        }
+        if columns["final_observed"].all():
+            columns["final_observed"] = None
+        part = Dataset(**columns, offsets=np.concatenate([[0], np.cumsum(length)]), **facts)
+        check_values(part, f"{path}: ", first)
+        yield part
+        first += len(length)
+
+
+def part_lengths(member: Member, rows: Member, limit: int) -> Iterator[np.ndarray]:
+    """Rows of each episode, of as many episodes as make a part; they add up to those there are."""
+    damaged = ValueError(f"{member.where}: episode lengths do not fit {rows.rows} rows; {AGAIN}")
+    left = rows.rows
+    while member.left:
+        length = member.take(EPISODES_AT_ONCE)
+        if length.min() < 2 or length.max() > left or length.sum() > left:
+            raise damaged
+        left -= int(length.sum())
+        if not member.left and left:
+            raise damaged
+        ends = np.cumsum(length)
+        start = 0
+        while start < len(length):
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + limit, side="right")))
+            yield length[start:stop]
+            start = stop

@@ -1,0 +1,205 @@
+"""Zips of .npy arrays, as np.savez makes them: streamed by rows, and not trusted.
+
+A file may say anything, so no size it gives is believed beyond what its bytes can hold, and
+nothing in it is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+import struct
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from rbve.data.manifest import NUMBERS
+
+ENDING = ".npy"
+PACKED = 1100  # deflate makes data at most about 1030 times smaller
+PIECE = 1 << 20  # bytes inflated at a time
+READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+AGAIN = "the file is damaged, copy or save it again"
+
+# What zipfile and NumPy raise on files that are not what they claim.
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    tokenize.TokenError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    SyntaxError,
+    OverflowError,
+    TypeError,
+    LookupError,
+)
+
+
+@contextlib.contextmanager
+def named(where: str) -> Iterator[None]:
+    try:
+        yield
+    except DAMAGE as error:
+        said = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
+        raise ValueError(f"{where}: cannot be read ({said}); {AGAIN}") from None
+
+
+class Archive:
+    """An .npz file, open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file = open(path, "rb")  # noqa: SIM115
+        try:
+            with named(str(path)):
+                self.size = self.file.seek(0, 2)
+                self.zip = zipfile.ZipFile(self.file)
+        except BaseException:
+            self.file.close()
+            raise
+        self.names = [
+            name.removesuffix(ENDING) for name in self.zip.namelist() if name.endswith(ENDING)
+        ]
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.zip.close()
+        self.file.close()
+
+    def member(self, name: str) -> Member:
+        return Member(self, name)
+
+
+class Member:
+    """One array of an archive; rows are taken in order."""
+
+    def __init__(self, archive: Archive, name: str) -> None:
+        self.name, self.where = name, f"{archive.path}: array {name!r}"
+        if name not in archive.names:
+            raise ValueError(f"{self.where} is missing; there are {', '.join(archive.names)}")
+        entry = archive.zip.getinfo(name + ENDING)
+        self.refuse_absurd(entry, archive.size)
+        with named(self.where):
+            self.stream: Any = archive.zip.open(entry)
+            shape, column_order, dtype = self.header()
+            begun = self.stream.tell()
+        if dtype.newbyteorder("<").str not in NUMBERS:
+            held = "Python objects" if dtype.hasobject else str(dtype)
+            raise ValueError(f"{self.where} holds {held}; it needs numbers or True and False")
+        if not shape or min(shape) < 0:
+            raise ValueError(f"{self.where} has the shape {shape}; it needs one row per entry")
+        size = math.prod(shape) * dtype.itemsize
+        if begun + size != entry.file_size:
+            raise ValueError(
+                f"{self.where} says it has shape {shape} of {dtype}, which is {size} bytes, and "
+                f"the file holds {entry.file_size - begun}; {AGAIN}"
+            )
+        if column_order and len(shape) > 1:
+            raise ValueError(
+                f"{self.where} is stored by columns, which cannot be read row by row; save it "
+                "through np.ascontiguousarray"
+            )
+        self.dtype, self.rows, self.row_shape = dtype, shape[0], shape[1:]
+        self.row_bytes = math.prod(self.row_shape) * dtype.itemsize
+        self.left = self.rows
+
+    def refuse_absurd(self, entry: zipfile.ZipInfo, size: int) -> None:
+        """Such entries need not be opened: they could not hold what they claim."""
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(
+                f"{self.where} is compressed in a way NumPy does not write; save it again with "
+                "np.savez_compressed"
+            )
+        packed = PACKED if entry.compress_type == zipfile.ZIP_DEFLATED else 1
+        if entry.compress_size > size or entry.file_size > packed * entry.compress_size:
+            raise ValueError(
+                f"{self.where} claims {entry.file_size} bytes in {entry.compress_size} of a file "
+                f"of {size}; {AGAIN}"
+            )
+
+    def header(self) -> tuple[tuple[int, ...], bool, np.dtype]:
+        version = npy.read_magic(self.stream)
+        if version not in READERS:
+            raise ValueError(f"version {version} of the array's header, which holds no numbers")
+        try:
+            with warnings.catch_warnings():  # Python warns of what stands in a damaged header
+                warnings.simplefilter("ignore")
+                return READERS[version](self.stream)
+        except MemoryError:  # Python's parser gave up; the header has 10,000 characters at most
+            raise ValueError("the array's header is not one") from None
+
+    def take(self, count: int) -> np.ndarray:
+        """The next `count` rows, or those that are left."""
+        count = min(count, self.left)
+        found = np.empty((count, *self.row_shape), self.dtype)
+        view = found.reshape(-1).view(np.uint8).data
+        with named(self.where):
+            for start in range(0, len(view), PIECE):
+                fill(self.stream, view[start : start + PIECE])
+            self.left -= count
+            if self.left == 0:
+                self.stream.read(1)  # the end, where the checksum is compared
+        if self.dtype.kind == "b" and len(view) and np.frombuffer(view, np.uint8).max() > 1:
+            raise ValueError(f"{self.where} holds bytes that are neither True nor False; {AGAIN}")
+        return found if self.dtype.isnative else found.astype(self.dtype.newbyteorder("="))
+
+
+def fill(stream: BinaryIO, view: memoryview) -> None:
+    while len(view):
+        data = stream.read(len(view))
+        if not data:
+            raise EOFError(f"it ends {len(view)} bytes early")
+        view[: len(data)] = data
+        view = view[len(data) :]
+
+
+class Spool:
+    """Columns that grow on disk, then become the members of an archive."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.columns: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
+        self.counts: dict[str, int] = {}
+
+    def append(self, name: str, values: np.ndarray) -> None:
+        dtype, row_shape = self.columns.setdefault(
+            name, (values.dtype.newbyteorder("<"), values.shape[1:])
+        )
+        if values.shape[1:] != row_shape or not np.can_cast(values.dtype, dtype):
+            raise ValueError(
+                f"{name!r} holds {values.dtype} of shape {values.shape[1:]} a row, and before "
+                f"{dtype} of shape {row_shape}"
+            )
+        with open(self.folder / name, "ab") as file:
+            file.write(np.ascontiguousarray(values, dtype).reshape(-1).view(np.uint8).data)
+        self.counts[name] = self.counts.get(name, 0) + len(values)
+
+    def pack(self, file: BinaryIO) -> None:
+        """Write the archive; columns are deleted as they are copied."""
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, (dtype, row_shape) in self.columns.items():
+                header = {
+                    "descr": npy.dtype_to_descr(dtype),
+                    "fortran_order": False,
+                    "shape": (self.counts[name], *row_shape),
+                }
+                # Equal data gives equal files: the entry's date is the earliest a zip can hold.
+                entry = zipfile.ZipInfo(name + ENDING)
+                with archive.open(entry, "w", force_zip64=True) as stream:
+                    npy.write_array_header_1_0(stream, header)
+                    with open(self.folder / name, "rb") as column:
+                        shutil.copyfileobj(column, stream, PIECE)
+                (self.folder / name).unlink()
