@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,3 +38,42 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not valid JSON ({error}); the file is damaged") from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path beside the target to write a file or folder to; it becomes the target at the end.
+
+    What processes that were killed left behind is removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        owner = left.name.rsplit(".", 2)[1]
+        if owner.isdigit() and not is_running(int(owner)):
+            remove(left)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    remove(partial)
+    try:
+        yield partial
+        if partial.is_dir() and path.exists():
+            remove(path)  # a folder cannot be replaced in one step
+        os.replace(partial, path)
+    finally:
+        remove(partial)
+
+
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

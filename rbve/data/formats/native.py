@@ -32,7 +32,7 @@ from rbve.data.manifest import (
     row_bytes,
 )
 from rbve.data.source import Source, parts_of
-from rbve.files import read_json, write_json
+from rbve.files import read_json, replacing, write_json
 
 CHUNK = 1 << 24  # bytes checked at a time
 
@@ -191,9 +191,7 @@ def holds_dataset(path: Path) -> bool:
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
     refuse_to_overwrite(path, overwrite)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
+    with replacing(path) as partial:
         writer = None
         for part in source.parts:
             if writer is None:
@@ -202,11 +200,6 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
         if writer is None:
             raise ValueError(f"{path}: not written, since there is no episode to write")
         writer.finish()
-        if path.exists():
-            shutil.rmtree(path)
-        partial.rename(path)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def recognises(path: Path) -> bool:

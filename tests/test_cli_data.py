@@ -1,0 +1,239 @@
+"""Bringing data in from the command line: a newcomer's log, named errors, a killed conversion."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from rbve.cli import main
+from rbve.data import load
+from rbve.policy import Policy
+
+VISITS = Path(__file__).parent.parent / "examples" / "visits.csv"
+FLAGS = ("--episode", "visit", "--time", "day", "--action", "treatment", "--reward", "outcome")
+SEEN = ("--observation", "age", "blood_pressure", "ward")
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def run(*arguments: object) -> Result:
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 0
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+def test_a_newcomers_log_in_three_commands(tmp_path: Path) -> None:
+    store, runs = tmp_path / "visits", tmp_path / "runs"
+    done = run("convert", VISITS, store, *FLAGS, *SEEN)
+    assert done.code == 0, done.err
+    assert "400 episodes, 2,021 decisions, 3 actions (mild, none, strong)" in done.out
+    assert "no end flags: all episodes count as terminated" in done.err
+    data = load(store)
+    assert data.actions == ("mild", "none", "strong")
+    first = np.array([81, 163, 1])  # v000, day 0: age, pressure, ward B
+    np.testing.assert_array_equal(data.obs[0], first)
+    assert data.actions[data.action[0]] == "none"
+    assert data.reward[0] == np.float32(0.01)
+    done = run("inspect", store, "--html", tmp_path / "page.html")
+    assert done.code == 0, done.out
+    assert done.out.rstrip().endswith("fine")
+    assert "<html" in (tmp_path / "page.html").read_text()
+    done = run("train", store, "--steps", 60, "--every", 30, "--out", runs)
+    assert done.code == 0, done.err
+    (policy,) = runs.glob("*/policy.safetensors")
+    assert f"policy: {policy}" in done.err
+    row = {"age": 61, "blood_pressure": 158, "ward": "B"}
+    assert Policy.load(policy).decide(row) in data.actions
+
+
+def test_columns_may_stand_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "visits.toml").write_text(
+        'episode = "visit"\ntime = "day"\naction = "treatment"\nreward = "ward"\n'
+        'observation = ["age", "blood_pressure"]\nends = "truncated"\n'
+    )
+    chosen = ("--columns", tmp_path / "visits.toml", "--reward", "outcome")  # flags go first
+    done = run("convert", VISITS, tmp_path / "visits", *chosen)
+    assert done.code == 0, done.err
+    data = load(tmp_path / "visits")
+    assert data.obs_shape == (2,)
+    assert not data.terminated.any()
+    assert data.reward[0] == np.float32(0.01)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "csv"])
+def test_out_and_in_again(suffix: str, tmp_path: Path) -> None:
+    assert run("convert", VISITS, tmp_path / "a", *FLAGS, *SEEN).code == 0
+    assert run("convert", tmp_path / "a", tmp_path / f"b.{suffix}").code == 0
+    done = run("convert", tmp_path / f"b.{suffix}", tmp_path / "c")
+    assert done.code == 0, done.err
+    first, last = load(tmp_path / "a"), load(tmp_path / "c")
+    for name in ("obs", "action", "reward", "offsets", "terminated", "episode_return"):
+        np.testing.assert_allclose(getattr(first, name), getattr(last, name), err_msg=name)
+    assert first.actions == last.actions
+    assert first.features is not None
+    assert last.features is not None
+    assert first.features.names == last.features.names
+
+
+def test_a_target_is_not_overwritten_by_chance(tmp_path: Path) -> None:
+    first = ("convert", VISITS, tmp_path / "a", *FLAGS, *SEEN)
+    assert run(*first).code == 0
+    again = run(*first)
+    assert again.code == 2
+    assert "--overwrite" in again.err
+    assert run(*first, "--overwrite").code == 0
+    itself = run("convert", tmp_path / "a", tmp_path / "a")
+    assert (itself.code, "is the source itself" in itself.err) == (2, True)
+
+
+HEADER = "visit,day,age,ward,treatment,outcome\n"
+GOOD = "a,0,50,X,mild,1\na,1,51,X,none,0.5\nb,0,60,Y,mild,2\nb,1,61,Y,none,1\n"
+COLUMNS = (*FLAGS, "--observation", "age", "ward")
+
+
+class Bad(NamedTuple):
+    text: str  # of the log
+    words: tuple[str, ...]  # of the message: where, what
+    flags: tuple[str, ...] = COLUMNS
+
+
+BAD = {
+    "missing column": Bad(
+        HEADER + GOOD, ("'ages'", "'age'"), (*FLAGS, "--observation", "ages", "ward")
+    ),
+    "mixed types": Bad(
+        HEADER + GOOD + "c,0,old,X,mild,1\n", ("age", "old", "6"), (*FLAGS, "--observation", "age")
+    ),
+    "NaN in reward": Bad(HEADER + GOOD.replace("none,0.5", "none,NaN"), ("3", "outcome")),
+    "negative action": Bad(HEADER + GOOD.replace("mild", "-1").replace("none", "0"), ("2", "-1")),
+    "fractional action": Bad(
+        HEADER + GOOD.replace("mild", "0.5").replace("none", "1"), ("2", "0.5")
+    ),
+    "action outside the declared set": Bad(
+        HEADER + GOOD, ("3", "none"), (*COLUMNS, "--actions", "mild", "strong")
+    ),
+    "unsorted time": Bad(HEADER + GOOD.replace("a,1", "a,-1"), ("3", "day")),
+    "an episode split in two": Bad(HEADER + GOOD + "a,2,52,X,mild,1\n", ("6", "a")),
+    "empty file": Bad("", ("empty",)),
+    "header only": Bad(HEADER, ("row",)),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_logs_are_one_line_with_the_place(name: str, tmp_path: Path) -> None:
+    log, bad = tmp_path / "log.csv", BAD[name]
+    log.write_text(bad.text)
+    done = run("convert", log, tmp_path / "store", *bad.flags)
+    assert done.code == 2, done
+    assert done.err.startswith(f"rbve: {log}")
+    assert done.err.count("\n") == 1
+    for word in bad.words:
+        assert word in done.err
+    assert not (tmp_path / "store").exists()
+    assert [file.name for file in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_masks_and_propensities_in_parquet(tmp_path: Path) -> None:
+    good = {
+        "episode": [0, 0, 1],
+        "x": [0.5, 1.0, 2.0],
+        "action": [0, 1, 1],
+        "reward": [1.0, 0.0, 2.0],
+        "legal": [[1, 1], [0, 1], [0, 1]],
+        "propensity": [0.5, 1.0, 1.0],
+    }
+    changes = {
+        "wrong width": ("legal", [[1, 1], [0, 1], [0, 1, 1]], ("2", "legal")),
+        "illegal action": ("legal", [[1, 1], [1, 0], [0, 1]], ("1", "legal")),
+        "no chance": ("propensity", [0.5, 0.0, 1.0], ("1", "propensity")),
+    }
+    file = tmp_path / "log.parquet"
+    for column, values, words in changes.values():
+        pyarrow.parquet.write_table(pa.table({**good, column: values}), file)
+        done = run("convert", file, tmp_path / "store")
+        assert done.code == 2, done
+        assert done.err.count("\n") == 1
+        for word in words:
+            assert word in done.err
+    pyarrow.parquet.write_table(pa.table(good), file)
+    assert run("convert", file, tmp_path / "store").code == 0
+    data = load(tmp_path / "store")
+    assert data.legal is not None
+    assert data.legal[data.action >= 0].tolist() == [[True, True], [False, True], [False, True]]
+
+
+def test_a_truncated_gzip(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv.gz"
+    log.write_bytes(gzip.compress((HEADER + GOOD * 1).encode())[:-12])
+    done = run("convert", log, tmp_path / "store", *COLUMNS)
+    assert done.code == 2, done
+    assert done.err.startswith(f"rbve: {log}")
+    assert done.err.count("\n") == 1
+
+
+def test_an_audit_lists_what_conversion_refuses(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    bad = GOOD.replace("none,0.5", "none,NaN").replace("b,1", "b,-1") + "a,2,52,X,mild,1\n"
+    log.write_text(HEADER + bad)
+    done = run("inspect", log, *COLUMNS, "--json")
+    assert done.code == 4
+    found = json.loads(done.out)
+    assert found["verdict"] == "do not train"
+    names = " ".join(finding["name"] for finding in found["findings"]).lower()
+    for word in ("reward", "time", "split"):
+        assert word in names
+
+
+def test_flags_for_logs_do_not_fit_other_formats(tmp_path: Path, catch_path: Path) -> None:
+    done = run("convert", catch_path, tmp_path / "c.npz", "--episode", "x")
+    assert done.code == 2
+    assert "'episode' is a choice for CSV and Parquet logs" in done.err
+
+
+def test_a_log_is_not_trained_on_directly() -> None:
+    done = run("train", VISITS)
+    assert done.code == 2
+    assert f"rbve convert {VISITS} STORE" in done.err
+
+
+def test_a_killed_conversion_leaves_no_target(tmp_path: Path) -> None:
+    log, store = tmp_path / "log.csv", tmp_path / "store"
+    rows = "".join(f"{k // 10},{k % 10},{k},X,mild,1\n" for k in range(400_000))
+    log.write_text(HEADER + rows)
+    command = [sys.executable, "-m", "rbve.cli", "convert", str(log), str(store), *COLUMNS]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    # Killed once it writes.
+    while not list(tmp_path.glob(".store*")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not store.exists()
+    done = run("convert", log, store, *COLUMNS)
+    assert done.code == 0, done.err
+    assert load(store).num_transitions == 400_000
+    left = sorted(file.name for file in tmp_path.iterdir())
+    assert left == ["log.csv", "store"]
