@@ -1,0 +1,187 @@
+"""What is wrong with values: not finite, constant, twice, out of scale, not what they claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rbve.audit.reading import place, without_observations
+from rbve.audit.scan import Scan
+from rbve.audit.verdict import Finding
+from rbve.data.check import faults
+from rbve.data.dataset import Dataset
+
+# Layers start for inputs of deviation about 1. Columns a hundred times as large drown the others,
+# and Adam at 3e-4 has to undo the start.
+LARGE_DEVIATION = 100.0
+# A column a thousandth as wide as its widest neighbour is not seen before the others are learned.
+SCALE_RATIO = 1e3
+# Bytes are divided by 255 as pixels are. Pictures reach beyond this; codes and counts do not.
+DARKEST_PICTURE = 32
+# Standing still is common; but no behaviour repeats state, action and reward in half its rows.
+REPEATED_ROWS = 0.4
+NAMED = 5  # columns listed by name
+
+
+def findings(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+    yield from not_finite(dataset, scan)
+    yield from wrong_values(dataset)
+    yield from odd_columns(dataset, scan)
+    yield from scale(dataset, scan)
+    yield from copies(scan)
+
+
+def repaired(dataset: Dataset) -> Dataset:
+    """Values an audit can go on with: unknown rewards are 0, unknown actions −1."""
+    reward, action = np.asarray(dataset.reward), np.asarray(dataset.action)
+    if not np.isfinite(reward).all():
+        known = np.nan_to_num(reward, nan=0.0, posinf=0.0, neginf=0.0)
+        sums = np.add.reduceat(known.astype(np.float64), dataset.offsets[:-1])
+        returns = np.where(np.isfinite(dataset.episode_return), dataset.episode_return, sums)
+        dataset = replace(dataset, reward=known, episode_return=returns)
+    if (action < -1).any() or (action >= dataset.num_actions).any():
+        known = np.where((action < -1) | (action >= dataset.num_actions), -1, action)
+        dataset = replace(dataset, action=known)
+    return dataset
+
+
+def not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+    if scan.bad_rows:
+        where = f" in {listed(scan.bad_columns)}" if scan.bad_columns else ""
+        yield Finding(
+            "observations not finite",
+            "stop",
+            f"NaN or infinity in {scan.bad_rows:,} of {scan.rows:,} rows{where}, first in "
+            f"{scan.bad_place}",
+            "one such row turns every weight of the network into NaN",
+            "fill the gaps, or drop those episodes, and convert again",
+        )
+    reward = np.asarray(dataset.reward)
+    wrong = ~np.isfinite(reward)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        yield Finding(
+            "rewards not finite",
+            "stop",
+            f"{int(np.isnan(reward).sum()):,} NaN and {int(np.isinf(reward).sum()):,} infinite "
+            f"rewards, first in {place(dataset, row)}",
+            "every V̂ before it in the episode is lost, and training diverges",
+            "repair those rewards, or drop the episodes",
+        )
+
+
+def wrong_values(dataset: Dataset) -> Iterator[Finding]:
+    """What a store refuses: unknown or illegal actions, impossible propensities."""
+    reward = np.nan_to_num(dataset.reward, nan=0.0, posinf=0.0, neginf=0.0)
+    returns = np.nan_to_num(dataset.episode_return, nan=0.0, posinf=0.0, neginf=0.0)
+    light = replace(without_observations(dataset), reward=reward, episode_return=returns)
+    for fault in faults(light):
+        more = f" ({fault.count:,} rows like it)" if fault.count > 1 else ""
+        yield Finding(
+            "values that cannot be",
+            "stop",
+            f"{place(dataset, fault.row)}: {fault.text}{more}",
+            "such rows would train silently wrong",
+            "repair the log there and convert it again",
+        )
+
+
+def odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+    """On a board or in a picture an entry may be constant; a named column should not."""
+    constant = [column for column in scan.columns if column.low == column.high]
+    if dataset.obs.dtype == np.uint8 or never_seen(dataset, scan):
+        constant = []
+    if constant:
+        values = [f"{column.name} = {column.low:g}" for column in constant[:NAMED]]
+        yield Finding(
+            "constant columns",
+            "look",
+            f"{len(constant)} of {len(scan.columns)} observation columns never change: "
+            f"{listed(values, len(constant))}",
+            "they tell states apart in no way, and may be a failed join or a dead sensor",
+            "check where they come from; leave them out of the observation if they mean nothing",
+        )
+    if scan.duplicate_columns and dataset.obs.dtype != np.uint8:
+        pairs = [f"{name} = {earlier}" for name, earlier in scan.duplicate_columns]
+        yield Finding(
+            "duplicate columns",
+            "look",
+            f"{len(pairs)} of {len(scan.columns)} observation columns repeat another in every "
+            f"row: {listed(pairs)}",
+            "one of the two was probably meant to be something else",
+            "check the column list; drop the copy if it is one",
+        )
+
+
+def never_seen(dataset: Dataset, scan: Scan) -> bool:
+    """Unnamed one-hot inputs: a constant 0 is a state that was never visited, not a fault."""
+    return dataset.features is None and all(column.binary for column in scan.columns)
+
+
+def scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+    if dataset.obs.dtype == np.uint8:
+        if scan.high < DARKEST_PICTURE and dataset.features is None:
+            yield Finding(
+                "bytes that are no pixels",
+                "look",
+                f"observations are uint8 and reach from {scan.low:g} to {scan.high:g}",
+                "bytes are divided by 255, which leaves these almost no difference",
+                "store them as float32, or as named category columns",
+            )
+        return
+    if dataset.features is not None:
+        return  # standardised when read
+    wide = [column for column in scan.columns if column.deviation > LARGE_DEVIATION]
+    varying = [column for column in scan.columns if column.deviation > 0]
+    if wide:
+        shown = [f"{column.name} ± {column.deviation:.3g}" for column in wide]
+        yield Finding(
+            "columns out of scale",
+            "look",
+            f"{len(wide)} of {len(scan.columns)} observation columns vary by more than "
+            f"{LARGE_DEVIATION:g}: {listed(shown)}",
+            "networks take these values as they are, and learn slowly or not at all from them",
+            "standardise them, or convert from a table with named columns, which does it",
+        )
+    elif varying:
+        most = max(varying, key=lambda column: column.deviation)
+        least = min(varying, key=lambda column: column.deviation)
+        if most.deviation > SCALE_RATIO * least.deviation:
+            yield Finding(
+                "columns out of scale",
+                "look",
+                f"{most.name} varies by {most.deviation:.3g}, {least.name} by "
+                f"{least.deviation:.3g}",
+                "the network hardly sees the narrow column beside the wide one",
+                "standardise them, or convert from a table with named columns, which does it",
+            )
+
+
+def copies(scan: Scan) -> Iterator[Finding]:
+    if scan.copies and not scan.chance_copies:
+        yield Finding(
+            "episodes logged twice",
+            "look",
+            f"{scan.copies:,} of {scan.episodes:,} episodes equal an earlier one in every row, "
+            f"though states hardly ever recur: {scan.copy_example}",
+            "copies count double in training, and leak between training and validation",
+            "drop the copies; if behaviour and world are deterministic, know that they add nothing",
+        )
+    if scan.repeated_rows > REPEATED_ROWS:
+        yield Finding(
+            "rows logged twice",
+            "look",
+            f"{scan.repeated_rows:.0%} of decisions equal the one before: observation, action and "
+            "reward",
+            "a doubled row counts its reward twice and looks like an action without effect",
+            "drop repeated rows if the recorder wrote them twice; ignore this if the world "
+            "truly stood still",
+        )
+
+
+def listed(names: Sequence[str], count: int | None = None) -> str:
+    total = len(names) if count is None else count
+    more = f" and {total - NAMED} more" if total > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

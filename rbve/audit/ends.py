@@ -1,0 +1,142 @@
+"""How episodes end, and whether that can be true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbve.audit.measure import Counts
+from rbve.audit.sample import Sample
+from rbve.audit.verdict import Finding
+from rbve.data.dataset import Dataset
+
+FEW_ROWS = 100  # fewer decisions than a batch holds
+SHORTEST_LIMIT = 5  # steps; episodes shorter than that end for reasons of their own
+PILE = 0.05  # share of episodes at the longest length that makes it a limit
+SPIKE = 4.0  # times as many as at the lengths just below
+CLOCK = 0.9  # R² of the step from the observation: the state then knows the time
+CLOCK_ROWS = 5_000  # decisions it is fitted on
+LIMIT_EPISODES = 5  # episodes that show a limit
+LIMITS = 3  # different lengths of truncated episodes that still are limits
+EXECUTED = 0.5  # share of actions replaced: more than the noisiest data of the paper
+
+
+@dataclass(frozen=True)
+class Ends:
+    limit: int | None  # length at which episodes pile up
+    at_limit: int  # episodes of that length
+    at_limit_terminated: int
+    clock: float  # R² of the step from the observation
+    cut: int  # truncated episodes that stop before any limit
+    first_cut: int | None  # index of the first
+
+
+def measure(dataset: Dataset, sample: Sample) -> Ends:
+    lengths = dataset.lengths
+    limit = limit_of(lengths)
+    at_limit = lengths == (-1 if limit is None else limit)
+    truncated = ~dataset.terminated & dataset.complete
+    limits = np.unique(lengths[truncated])
+    cut = truncated & (lengths < lengths.max())
+    # One length may be chance at the end of a log; two or three are limits of different tasks.
+    if 1 < len(limits) <= LIMITS and cut.sum() >= LIMIT_EPISODES:
+        cut[:] = False
+    return Ends(
+        limit=limit,
+        at_limit=int(at_limit.sum()),
+        at_limit_terminated=int((at_limit & dataset.terminated).sum()),
+        clock=clock(dataset, sample),
+        cut=int(cut.sum()),
+        first_cut=int(np.argmax(cut)) if cut.any() else None,
+    )
+
+
+def limit_of(lengths: np.ndarray) -> int | None:
+    """The longest length, if episodes pile up there."""
+    if len(lengths) == 0 or lengths.max() < SHORTEST_LIMIT:
+        return None
+    longest = int(lengths.max())
+    there = int((lengths == longest).sum())
+    below = int(((lengths < longest) & (lengths >= longest / 2)).sum())
+    usual = below / max(1, longest - longest // 2)
+    enough = there >= max(LIMIT_EPISODES, PILE * len(lengths))
+    return longest if enough and there > SPIKE * usual else None
+
+
+def clock(dataset: Dataset, sample: Sample) -> float:
+    """R² of a linear fit of the step to the observation."""
+    every = max(1, len(sample.rows) // CLOCK_ROWS)
+    rows, states = sample.rows[::every], sample.states[::every]
+    episode = np.searchsorted(dataset.offsets, rows, side="right") - 1
+    step = (rows - dataset.offsets[episode]).astype(np.float64)
+    if len(step) == 0 or step.std() == 0:
+        return 0.0
+    numbers = np.column_stack([np.ones(len(step)), states])
+    solution, *_ = np.linalg.lstsq(numbers, step, rcond=None)
+    return float(1 - np.var(step - numbers @ solution) / np.var(step))
+
+
+def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
+    if counts.transitions < FEW_ROWS:
+        yield Finding(
+            "very little data",
+            "look",
+            f"{counts.transitions} decisions in {counts.episodes} episodes",
+            "a network learns such a log by heart",
+            "gather more episodes before believing any result",
+        )
+    yield from cut_episodes(dataset, counts, ends)
+    if ends.limit is not None and ends.at_limit_terminated == ends.at_limit and ends.clock < CLOCK:
+        yield Finding(
+            "time limit marked as termination",
+            "look",
+            f"{ends.at_limit:,} of {counts.episodes:,} episodes end at exactly {ends.limit} steps, "
+            f"the longest there is, all marked terminated, and the observation shows no clock "
+            f"(R² {max(ends.clock, 0):.2f})",
+            "states near the limit then count as worth nothing for no reason they show",
+            "mark those ends as truncated; if the task truly ends there, add the time left to the "
+            "observation",
+        )
+    if counts.returns.deviation == 0 and counts.episodes > 1:
+        yield Finding(
+            "returns do not vary",
+            "look",
+            f"all {counts.episodes:,} episodes return {counts.returns.mean:g}",
+            "no episode is better than another; the ranking weight follows the clock alone",
+            "add episodes that do better or worse, or check the reward column",
+        )
+    if counts.executed_differs is not None and counts.executed_differs > EXECUTED:
+        yield Finding(
+            "executed actions differ",
+            "look",
+            f"the action executed is not the one chosen in {counts.executed_differs:.0%} of rows",
+            "the log then says little about what the chosen actions do",
+            "check that the column is not shifted; or train with `--action executed`",
+        )
+
+
+def cut_episodes(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
+    if ends.first_cut is None:
+        return
+    steps = int(dataset.lengths[ends.first_cut])
+    if ends.cut == 1 and ends.first_cut == counts.episodes - 1:
+        yield Finding(
+            "trailing partial episode",
+            "look",
+            f"the last episode ({ends.first_cut}) stops after {steps} steps without an end, as no "
+            "other does",
+            "its V̂ lacks the rewards that came after the recording stopped",
+            "drop it, or record on until it ends",
+        )
+    else:
+        yield Finding(
+            "episodes cut short",
+            "look",
+            f"{ends.cut:,} of {counts.episodes:,} episodes are truncated at lengths that are no "
+            f"common limit, such as episode {ends.first_cut} after {steps} steps",
+            "their V̂ lacks the rewards that came after the cut",
+            "if these ends are real, read the log with `--ends terminated`; else keep whole "
+            "episodes only",
+        )

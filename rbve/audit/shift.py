@@ -1,0 +1,226 @@
+"""Rewards that stand one row late or early.
+
+A reward belongs to (s_t, a_t, s_t+1). If a regression from the triple one row before explains the
+logged rewards much better, on episodes it has not seen, they stand one row late (as where the
+reward is logged with the observation it arrives with); from the triple after, one row early.
+
+What cannot be told this way is said: constant rewards, one-step episodes, rewards that depend on
+the state alone ("late" and "reward of the current state" look alike), rewards nothing explains.
+Three patterns need no regression: a 0 in every first row and nowhere else; a lone reward that
+always stands in the last decision but one; rewards in first rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbve.audit.reading import Reach, row_bytes
+from rbve.audit.sample import SAMPLE_BYTES, Encoder, encoded
+from rbve.audit.verdict import Finding
+from rbve.data.dataset import Dataset
+
+ROWS = 8_000  # decisions for the regressions
+FOLDS = 5  # by episode
+FEWEST_EPISODES = 20  # below, held-out scores are chance
+FEWEST_REWARDS = 10  # rows that differ from the usual reward
+WAVES = 128  # random features beside the linear ones
+ACTIONS = 64  # kinds told apart; more share
+PRODUCTS = 256  # action × state features, at most
+RIDGES = (1e-3, 1e-1)  # per row; each side gets its best
+GAIN = 0.1  # share of the rewards' variance the moved triple must explain beyond the own one
+ERRORS = 3.0  # and so many standard errors over the folds
+ONLY_THERE = 0.01  # share elsewhere that a pattern of the first row may have
+
+LATE, EARLY = "late", "early"
+SUSPECTED, RULED_OUT = "suspected", "ruled out"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Held-out R² of the logged rewards; 0 where a fit does worse than the mean."""
+
+    own: float
+    moved: float
+    error: float  # standard error of the difference over folds
+
+
+@dataclass(frozen=True)
+class Shift:
+    late: Fit | None
+    early: Fit | None
+    pattern: str  # late, early or empty
+    pattern_seen: str
+    verdicts: dict[str, str]  # late and early: suspected, ruled out, or why it cannot be told
+
+
+def measure(dataset: Dataset, within: Reach, encode: Encoder, seed: int) -> Shift:
+    pattern, seen = patterns(dataset)
+    episodes = long_episodes(dataset, within, seed)
+    fits: dict[str, Fit | None] = {LATE: None, EARLY: None}
+    if len(episodes) >= FEWEST_EPISODES:
+        fits = {side: fit(dataset, episodes, encode, side, seed) for side in fits}
+    told = {
+        side: SUSPECTED if side == pattern else judge(fitted, len(episodes))
+        for side, fitted in fits.items()
+    }
+    return Shift(fits[LATE], fits[EARLY], pattern, seen, told)
+
+
+def judge(fitted: Fit | None, episodes: int) -> str:
+    if fitted is None and episodes < FEWEST_EPISODES:
+        return "cannot be told: too few episodes of two steps or more"
+    if fitted is None:
+        return "cannot be told: these rewards hardly vary inside episodes"
+    gain = fitted.moved - fitted.own
+    if gain > GAIN and gain > ERRORS * fitted.error:
+        return SUSPECTED
+    if -gain > GAIN:
+        return RULED_OUT
+    both = f"{fitted.own:.0%} and {fitted.moved:.0%}"
+    return f"cannot be told: own and moved step explain about the same ({both})"
+
+
+def long_episodes(dataset: Dataset, within: Reach, seed: int) -> np.ndarray:
+    """Random episodes of two decisions or more, about ROWS rows of them.
+
+    Those with a reward that differs from the usual one and those without take turns.
+    """
+    usable = within.episodes[dataset.lengths[within.episodes] >= 2]
+    order = np.random.default_rng([seed, 4]).permutation(usable)
+    reward = np.asarray(dataset.reward)
+    unusual = np.add.reduceat(reward != np.median(reward), dataset.offsets[:-1]) > 0
+    turn = np.zeros(len(order), np.int64)
+    for group in (unusual[order], ~unusual[order]):
+        turn[group] = np.arange(group.sum())
+    order = order[np.argsort(turn, kind="stable")]
+    limit = min(ROWS, SAMPLE_BYTES // row_bytes(dataset))
+    count = int(np.searchsorted(np.cumsum(dataset.lengths[order]), limit)) + 1
+    return np.sort(order[: max(count, FEWEST_EPISODES)])
+
+
+def fit(
+    dataset: Dataset, episodes: np.ndarray, encode: Encoder, side: str, seed: int
+) -> Fit | None:
+    """Own triple against the one before (late) or after (early), over the same rows."""
+    starts, stops = dataset.offsets[episodes], dataset.offsets[episodes + 1] - 1
+    last = stops if side == LATE else stops - 1
+    # Of a long episode its last rows, where sparse rewards stand.
+    lengths = np.minimum(stops - starts - 1, ROWS // len(episodes) + 1)
+    begin = np.cumsum(lengths) - lengths
+    rows = np.repeat(last - lengths - begin, lengths) + np.arange(lengths.sum())
+    fold = np.repeat(np.arange(len(episodes)) % FOLDS, lengths)
+    reward = np.asarray(dataset.reward[rows], np.float64)
+    if not varies(reward):
+        return None
+    reward = (reward - reward.mean()) / reward.std()
+    moved = rows - 1 if side == LATE else rows + 1
+    own, other = (
+        scores(triples(dataset, each, encode, seed), reward, fold) for each in (rows, moved)
+    )
+    gap = other - own
+    error = float(gap.std(ddof=1) / np.sqrt(FOLDS))
+    return Fit(float(own.mean()), float(other.mean()), error)
+
+
+def varies(reward: np.ndarray) -> bool:
+    if len(reward) == 0:
+        return False
+    values, counts = np.unique(reward, return_counts=True)
+    return len(values) > 1 and len(reward) - int(counts.max()) >= FEWEST_REWARDS
+
+
+def triples(dataset: Dataset, rows: np.ndarray, encode: Encoder, seed: int) -> np.ndarray:
+    """Features of (s, a, s'): linear, action × state, and random waves."""
+    now, after = (encoded(dataset, each, encode) for each in (rows, rows + 1))
+    chosen = np.asarray(dataset.action[rows])
+    kinds = min(dataset.num_actions, ACTIONS)
+    action = np.eye(kinds)[np.maximum(chosen, 0) % kinds] * (chosen >= 0)[:, None]
+    parts = [np.ones((len(rows), 1)), now, after, action]
+    if now.shape[1] * kinds <= PRODUCTS:
+        parts.append((action[:, :, None] * now[:, None, :]).reshape(len(rows), -1))
+    rng = np.random.default_rng([seed, 5])
+    together = np.concatenate([now, after, 2 * action], axis=1)
+    slope = rng.normal(size=(together.shape[1], WAVES)) / np.sqrt(together.shape[1])
+    parts.append(np.cos(2 * together @ slope + rng.uniform(0, 2 * np.pi, WAVES)))
+    return np.concatenate(parts, axis=1)
+
+
+def scores(features: np.ndarray, reward: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """Held-out R² per fold of the ridge that does best on average, at least 0."""
+    square = [features[fold == k].T @ features[fold == k] for k in range(FOLDS)]
+    cross = [features[fold == k].T @ reward[fold == k] for k in range(FOLDS)]
+    best = np.zeros(FOLDS)
+    for ridge in RIDGES:
+        found = np.zeros(FOLDS)
+        for k in range(FOLDS):
+            rows = int((fold != k).sum())
+            left = sum(square) - square[k] + ridge * rows * np.eye(features.shape[1])
+            solution = np.linalg.solve(left, sum(cross) - cross[k])
+            held = reward[fold == k]
+            missed = np.mean((held - features[fold == k] @ solution) ** 2)
+            # Against the variance over all rows: a fold may hold no reward at all.
+            found[k] = max(0.0, 1 - missed / np.mean(reward**2))
+        best = max(best, found, key=np.mean)
+    return best
+
+
+def patterns(dataset: Dataset) -> tuple[str, str]:
+    """(late, early or empty; what was seen)."""
+    if dataset.num_episodes < FEWEST_EPISODES or dataset.lengths.max() < 3:
+        return "", ""
+    reward = np.asarray(dataset.reward)
+    final = np.zeros(len(reward), bool)
+    final[dataset.offsets[1:] - 1] = True
+    first = np.zeros(len(reward), bool)
+    first[dataset.offsets[:-1]] = True
+    inner = ~first & ~final
+    if not reward[first].any() and (reward[inner] == 0).mean() < ONLY_THERE:
+        return LATE, (
+            f"the first reward of all {dataset.num_episodes:,} episodes is 0, and hardly any "
+            "other is"
+        )
+    if dataset.lengths.min() < 3:
+        return "", ""
+    if reward.any() and all_at(reward, dataset.offsets[:-1]):
+        return (
+            LATE,
+            "rewards stand in first rows alone, as if each had slipped past an episode's end",
+        )
+    before = dataset.offsets[1:] - 3
+    lone = np.add.reduceat(reward != 0, dataset.offsets[:-1]).max() <= 1
+    if lone and all_at(reward, before) and (reward[before] != 0).mean() > 0.5:
+        return EARLY, (
+            "the only reward of an episode always stands in its last decision but one, never in "
+            "the last"
+        )
+    return "", ""
+
+
+def all_at(reward: np.ndarray, rows: np.ndarray) -> bool:
+    return int((reward != 0).sum()) == int((reward[rows] != 0).sum())
+
+
+def findings(found: Shift) -> Iterator[Finding]:
+    for side, fitted in ((LATE, found.late), (EARLY, found.early)):
+        if found.verdicts[side] != SUSPECTED:
+            continue
+        seen = found.pattern_seen
+        if fitted is not None and judge(fitted, FEWEST_EPISODES) == SUSPECTED:
+            neighbour = "before" if side == LATE else "after"
+            seen = (
+                f"the step {neighbour} explains {fitted.moved:.0%} of the rewards' variance on "
+                f"held-out episodes, their own step {fitted.own:.0%}"
+            )
+        row = "t + 1" if side == LATE else "t − 1"
+        back = "up" if side == LATE else "down"
+        yield Finding(
+            f"rewards one row {side}",
+            "look",
+            seen,
+            f"the reward of decision t seems to stand in row {row}, so every value belongs to "
+            "another action",
+            f"move the reward column {back} by one row within each episode and convert again",
+        )

@@ -1,0 +1,48 @@
+"""Findings, and the verdict they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rbve.data.source import Fault
+
+Level = Literal["look", "stop"]
+Verdict = Literal["fine", "look", "stop"]
+
+WORDS: dict[str, str] = {"fine": "fine", "look": "look at this", "stop": "do not train"}
+# For scripts; 1 and 2 stay what shells and this program use for errors.
+EXIT_CODES: dict[str, int] = {"fine": 0, "look": 3, "stop": 4}
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str  # short, the same words each time
+    level: Level
+    seen: str  # numbers, and where
+    why: str  # one clause
+    remedy: str  # a command or an action
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict:
+    levels = {finding.level for finding in findings}
+    return "stop" if "stop" in levels else "look" if "look" in levels else "fine"
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: finding.level != "stop")
+
+
+def from_faults(faults: Sequence[Fault]) -> Iterable[Finding]:
+    """What a reader met. It would refuse each of these, so none may train."""
+    for kind in dict.fromkeys(fault.kind for fault in faults):
+        same = [fault.text for fault in faults if fault.kind == kind]
+        more = f" ({len(same) - 1:,} more like it)" if len(same) > 1 else ""
+        yield Finding(
+            kind,
+            "stop",
+            f"{same[0]}{more}",
+            "the reader refuses such input, since it would train silently wrong",
+            "repair the file where the message says, then read it again",
+        )
