@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+BOOLS = ("False", "True")
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -31,14 +33,7 @@ class Feature:
     def code(self, value: Any) -> float:
         """The number a dataset holds for a value of the log."""
         if self.kind == "category":
-            if str(value) not in self.categories:
-                near = difflib.get_close_matches(str(value), self.categories, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ValueError(
-                    f"column {self.name!r}: category {str(value)!r} is not in the data the policy "
-                    f"learned from.{hint} Known: {', '.join(self.categories[:20])}"
-                )
-            return float(self.categories.index(str(value)))
+            return float(self._category(value))
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -46,6 +41,26 @@ class Feature:
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r} takes a finite number; got {value!r}")
         return number
+
+    def _category(self, value: Any) -> int:
+        name = category_name(value)
+        if set(self.categories) <= set(BOOLS) and name.strip().capitalize() in BOOLS:
+            name = name.strip().capitalize()  # a text file's "true" and "TRUE"
+        if name not in self.categories:
+            near = difflib.get_close_matches(name, self.categories, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"column {self.name!r}: category {name!r} is not in the data the policy learned "
+                f"from.{hint} Known: {', '.join(self.categories[:20])}"
+            )
+        return self.categories.index(name)
+
+
+def category_name(value: Any) -> str:
+    """The name of a value of a log, the same whichever type the file or the caller gave it."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -69,7 +84,7 @@ class Features:
         for index, column in enumerate(self.columns):
             values = raw[:, index : index + 1]
             if column.kind == "category":
-                parts.append(values == xp.arange(column.size, dtype=raw.dtype))
+                parts.append(values == xp.arange(column.size))
             else:
                 parts.append((values - column.mean) / column.scale)
         return xp.concatenate([part.astype(xp.float32) for part in parts], axis=1)

@@ -1,0 +1,75 @@
+"""CSV log: one line per decision, columns by name.
+
+Plain or compressed (.csv.gz, .csv.zst). Columns and their types: rbve.data.logs. Text holds no
+more than values: arrays come back as numbered columns, actions that were never taken not at all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from rbve.data.dataset import Dataset
+from rbve.data.logs import Options, read_log
+from rbve.data.logs.log import Report
+from rbve.data.logs.rows import write_file
+from rbve.data.logs.text import COMPRESSION, TextLog
+from rbve.data.source import OnFault, Source, refuse
+
+__all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
+
+SUFFIX = ".csv"
+SUFFIXES = (SUFFIX, *(f"{SUFFIX}{extra}" for extra in COMPRESSION))
+
+
+def recognises(path: Path) -> bool:
+    return path.name.lower().endswith(SUFFIXES) and path.is_file()
+
+
+def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse) -> Source:
+    report = Report(path, on_fault)
+    return read_log(TextLog(path, report), options or Options(), report)
+
+
+def write(source: Source, path: Path, overwrite: bool = False) -> None:
+    write_file(source, path, overwrite, open_writer, flat=True)
+
+
+class Writer:
+    """Writes numbers so that reading them gives the same: single floats as the doubles they are."""
+
+    def __init__(self, file: Any, first: pa.Table, part: Dataset) -> None:
+        for name in (*part.actions, *categories(part)):
+            if name != name.strip() or not name:
+                raise ValueError(
+                    f"CSV cannot keep the name {name!r}, which is blank at an end; rename it, or "
+                    "write another format"
+                )
+        kept = ("reward", "propensity")  # read as single floats again
+        self.schema = pa.schema(
+            [
+                (field.name, pa.float64())
+                if pa.types.is_floating(field.type) and field.name not in kept
+                else field
+                for field in first.schema
+            ]
+        )
+        self.writer = arrow_csv.CSVWriter(file, self.schema)
+
+    def write_table(self, rows: pa.Table) -> None:
+        self.writer.write_table(rows)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+def categories(part: Dataset) -> list[str]:
+    columns = part.features.columns if part.features is not None else ()
+    return [name for column in columns for name in column.categories]
+
+
+def open_writer(file: Any, first: pa.Table, part: Dataset) -> Writer:
+    return Writer(file, first, part)

@@ -1,0 +1,179 @@
+"""Parquet log: one row per decision, columns by name.
+
+Columns and their roles: rbve.data.logs. Files written here say what they hold, so that they read
+back exactly and without a flag.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rbve.data.dataset import Dataset
+from rbve.data.episode import action_names
+from rbve.data.features import Features
+from rbve.data.logs import Options, read_log
+from rbve.data.logs.log import DAMAGE, Own, Report
+from rbve.data.logs.roles import Roles
+from rbve.data.logs.rows import observation_names, write_file
+from rbve.data.source import OnFault, Source, refuse
+
+__all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
+
+SUFFIX = ".parquet"
+SUFFIXES = (SUFFIX, ".pq")
+KEY = b"rbve"  # of the file's metadata
+SCHEMA = 1
+MAX_ROWS = 1 << 16  # of a batch
+BATCH_BYTES = 1 << 24  # of a batch, about
+BUFFER = 1 << 20  # bytes read at a time from each column
+
+
+def recognises(path: Path) -> bool:
+    return path.name.lower().endswith(SUFFIXES) and path.is_file()
+
+
+def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse) -> Source:
+    report = Report(path, on_fault)
+    options = options or Options()
+    return read_log(ParquetLog(path, options, report), options, report)
+
+
+class ParquetLog:
+    format = "parquet"
+    typed = True
+
+    def __init__(self, path: Path, options: Options, report: Report) -> None:
+        self.path, self.report = path, report
+        if not path.stat().st_size:
+            report.fatal("empty file", "is empty; a log needs one row per decision")
+        try:
+            with self.open() as file:
+                schema = file.schema_arrow
+                self.total = file.metadata.num_rows
+                self.row_bytes = sum(
+                    file.metadata.row_group(group).total_byte_size
+                    for group in range(file.num_row_groups)
+                ) // max(1, self.total)
+        except DAMAGE as error:
+            words = str(error).split("\n")[0]
+            report.fatal("damaged file", f"not a whole Parquet file ({words}); copy it again")
+        if not self.total:
+            report.fatal("empty file", "holds no row; a log needs one row per decision")
+        self.names = list(schema.names)
+        self.types = {field.name: stored(field.type) for field in schema}
+        self.read_rows = 0
+        own = own_facts(schema.metadata or {}, str(path))
+        fits = own is not None and set(own.observation) <= set(self.names)
+        self.shape = own.shape if own is not None and own.features is None else None
+        self.own = own if fits and options == Options() else None
+
+    def open(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
+
+    def settle(self, roles: Roles, options: Options) -> list[str]:
+        return []
+
+    def position(self) -> int:
+        return self.read_rows
+
+    def place(self, row: int) -> str:
+        return f"row {row}"
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        size = min(MAX_ROWS, max(1, BATCH_BYTES // max(1, self.batch_row_bytes(columns))))
+        self.read_rows = 0
+        try:
+            with self.open() as file:
+                for batch in file.iter_batches(size, columns=list(columns), use_threads=False):
+                    if len(batch):
+                        self.read_rows += len(batch)
+                        yield batch
+        except DAMAGE as error:
+            self.report.damage(error, self.read_rows)
+
+    def batch_row_bytes(self, columns: Sequence[str]) -> int:
+        """Of a row in memory, about; pages on disk may be far smaller where values repeat."""
+        known = 0
+        for name in columns:
+            kind = self.types[name]
+            if pa.types.is_fixed_size_list(kind):
+                known += kind.list_size * 8
+        return max(known, self.row_bytes)
+
+
+def stored(kind: pa.DataType) -> pa.DataType:
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
+    """What a file written here says about itself; None for files from elsewhere."""
+    if KEY not in metadata:
+        return None
+    damaged = ValueError(f"{where}: its {KEY.decode()!r} metadata is not what was written; damaged")
+    try:
+        facts = json.loads(metadata[KEY])
+    except (ValueError, RecursionError):
+        raise damaged from None
+    if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+        raise damaged
+    actions: Any = facts.get("actions")
+    columns: Any = facts.get("columns")
+    shape: Any = facts.get("shape")
+    if not (names(actions) and names(columns) and isinstance(shape, list)):
+        raise damaged
+    if not all(type(size) is int and size > 0 for size in shape):
+        raise damaged
+    if not isinstance(facts.get("provenance"), dict) or facts.get("dtype") not in DTYPES:
+        raise damaged
+    features = None
+    if facts.get("features") is not None:
+        features = Features.from_json(facts["features"], where)
+        if [len(features.columns)] != shape:
+            raise damaged
+    if len(columns) != (1 if features is None else len(features.columns)):
+        raise damaged
+    return Own(
+        action_names(actions),
+        tuple(columns),
+        tuple(shape),
+        np.dtype(facts["dtype"]),
+        features,
+        facts["provenance"],
+    )
+
+
+DTYPES = tuple(np.dtype(kind).str for kind in "?bhilqBHILQefd")
+
+
+def names(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(type(name) is str for name in value)
+        and len(set(value)) == len(value)
+    )
+
+
+def write(source: Source, path: Path, overwrite: bool = False) -> None:
+    write_file(source, path, overwrite, open_writer, flat=False)
+
+
+def open_writer(file: Any, first: pa.Table, part: Dataset) -> pq.ParquetWriter:
+    facts = {
+        "schema": SCHEMA,
+        "actions": part.actions,
+        "columns": observation_names(part, flat=False),
+        "shape": part.obs_shape,
+        "dtype": part.obs.dtype.newbyteorder("<").str,
+        "features": None if part.features is None else part.features.to_json(),
+        "provenance": part.provenance,
+    }
+    schema = first.schema.with_metadata({KEY: json.dumps(facts).encode()})
+    return pq.ParquetWriter(file, schema, compression="zstd")

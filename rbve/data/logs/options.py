@@ -1,0 +1,91 @@
+"""Which column of a log is what, from flags or a small TOML."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+Ends = Literal["terminated", "truncated"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Columns by name. Left out, a column of the option's own name is taken where there is one.
+
+    An empty name says that the log has no such column.
+    """
+
+    episode: str | None = None  # column of episode ids; rows of an episode stand together
+    time: str | None = None  # column that rises within an episode; checked, not used otherwise
+    action: str | None = None  # column of decisions: ids or names; empty in a final row
+    reward: str | None = None  # column of rewards, each in the row of its decision
+    # Columns the decision saw: names, prefixes ("obs_*"), or one column of arrays. Default: every
+    # column without another use.
+    observation: tuple[str, ...] = ()
+    terminated: str | None = None  # flag column: the episode truly ended with this decision
+    truncated: str | None = None  # flag column: the record stops here, the episode went on
+    # Allowed actions: a column of arrays of 0/1, or a prefix ("legal_*") with a column per action.
+    legal: str | None = None
+    propensity: str | None = None  # column: probability with which the logged action was chosen
+    executed: str | None = None  # column: the action carried out, where it may differ
+    # Columns of what came after the decision, in the order of --observation. Without episodes, each
+    # row is then a transition of its own.
+    next_observation: tuple[str, ...] = ()
+    next_action: str | None = None  # column: the decision after this one, in lone transitions
+    next_legal: str | None = None  # allowed actions after this decision, in lone transitions
+    complete: str | None = None  # flag column: 0 marks a piece cut out of a longer episode
+    episode_return: str | None = None  # column: sum of rewards of the whole episode
+    categorical: tuple[str, ...] = ()  # columns of numbers that are codes, not quantities
+    actions: tuple[str, ...] = ()  # the action set, in the order of its ids; default: what occurs
+    ends: Ends = "terminated"  # how episodes end in a log without end flags
+
+    def __post_init__(self) -> None:
+        if self.ends not in get_args(Ends):
+            raise ValueError(f"ends must be 'terminated' or 'truncated'; got {self.ends!r}")
+        if len(set(self.actions)) != len(self.actions):
+            raise ValueError(f"actions must be different names; got {', '.join(self.actions)}")
+
+
+def from_toml(path: str | Path) -> Options:
+    """Options from a file of `option = "column"` or `option = ["column", ...]` lines."""
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:  # not UTF-8, not TOML
+        raise ValueError(f"{path}: not a TOML file ({error})") from None
+    known = {field.name: field.type for field in fields(Options)}
+    given: dict[str, Any] = {}
+    for name, value in content.items():
+        if name not in known:
+            raise ValueError(
+                f"{path}: unknown option {name!r}.{did_you_mean(name, known)} Known: "
+                f"{', '.join(known)}"
+            )
+        given[name] = listed(value) if "tuple" in str(known[name]) else value
+        wanted = tuple if "tuple" in str(known[name]) else str
+        if type(given[name]) is not wanted:
+            kind = "a list of names" if wanted is tuple else "one name in quotes"
+            raise ValueError(f"{path}: option {name!r} takes {kind}; got {value!r}")
+    try:
+        return Options(**given)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def listed(value: Any) -> Any:
+    """A list of names as a tuple; one name alone may stand for a list of one."""
+    values = value if isinstance(value, list) else [value]
+    if all(type(each) in (str, int) for each in values):
+        return tuple(map(str, values))
+    return value
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,173 @@
+"""Parts of a Dataset as tables with one row per decision, and one per final observation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from rbve.data.check import check_values
+from rbve.data.dataset import Dataset
+from rbve.data.logs.options import Options
+from rbve.data.logs.roles import SINGLE
+from rbve.data.source import Source
+
+# Column names that mean something to the reader, so features need others.
+RESERVED = (*SINGLE, *vars(Options()))
+PREFIXES = ("legal:", "legal_", "next_legal:", "next_legal_", "next_observation_")
+
+
+class Rows(NamedTuple):
+    """Which rows of a part are written, and what is known in each."""
+
+    chosen: np.ndarray  # rows of the part
+    final: np.ndarray  # bool: the row holds a final observation and no decision
+    observed: np.ndarray  # bool: False in the final row of an episode whose end was not seen
+    episode: np.ndarray  # index of the episode within the part
+
+
+def rows_of(part: Dataset) -> Rows:
+    """All rows but fillers, unless one holds what no reader could guess, as a next action."""
+    last = part.offsets[1:] - 1
+    final = np.zeros(len(part.action), bool)
+    final[last] = True
+    observed = np.ones(len(part.action), bool)
+    observed[last] = part.finals_known
+    written = observed | (part.action >= 0)
+    for column in (part.legal, part.propensity):
+        if column is not None:
+            repeats = (column[last] == column[last - 1]).reshape(len(last), -1).all(axis=1)
+            written[last[~repeats]] = True
+    index = np.flatnonzero(written)
+    episode = np.repeat(np.arange(part.num_episodes), np.diff(part.offsets))
+    return Rows(index, final[index], observed[index], episode[index])
+
+
+def table(part: Dataset, first: int, flat: bool) -> pa.Table:
+    """`first` numbers the first episode; `flat` spreads arrays over columns."""
+    rows = rows_of(part)
+    index, final, episode = rows.chosen, rows.final, rows.episode
+    ends = index == part.offsets[1:][episode] - 2  # rows of last decisions
+    terminated = part.terminated[episode]
+    columns: dict[str, Any] = {
+        "episode": first + episode,
+        "time": index - part.offsets[:-1][episode],
+        **observation(part, rows, flat),
+        "action": decisions(part.action[index], part.actions),
+        "reward": pa.array(part.reward[index], mask=final),
+        "terminated": pa.array(ends & terminated, mask=final),
+        "truncated": pa.array(ends & ~terminated, mask=final),
+    }
+    if part.executed is not None:
+        columns["executed"] = decisions(part.executed[index], part.actions)
+    if part.propensity is not None:
+        columns["propensity"] = part.propensity[index]
+    if part.legal is not None:
+        columns |= masks(part.legal[index], part.actions, flat)
+    columns["complete"] = part.complete[episode]
+    columns["episode_return"] = part.episode_return[episode]
+    return pa.table(columns)
+
+
+def observation_names(part: Dataset, flat: bool) -> tuple[str, ...]:
+    if part.features is not None:
+        return tuple(map(column_name, part.features.names))
+    if not flat or not part.obs_shape:
+        return ("observation",)
+    return tuple(f"observation_{index}" for index in range(int(np.prod(part.obs_shape))))
+
+
+def column_name(feature: str) -> str:
+    if feature in RESERVED or feature.startswith(PREFIXES):
+        return f"observation_{feature}"
+    return feature
+
+
+def observation(part: Dataset, rows: Rows, flat: bool) -> dict[str, pa.Array]:
+    obs = np.asarray(part.obs[rows.chosen])
+    names = observation_names(part, flat)
+    mask = None if rows.observed.all() else ~rows.observed
+    if part.features is None and not flat and part.obs_shape:
+        size = int(np.prod(part.obs_shape))
+        values = pa.array(np.ascontiguousarray(obs).reshape(-1))
+        nulls = None if mask is None else pa.array(mask)
+        return {names[0]: pa.FixedSizeListArray.from_arrays(values, size, mask=nulls)}
+    columns = obs.reshape(len(obs), -1)
+    if flat and columns.dtype == np.bool_:  # as text they would be words
+        columns = columns.astype(np.uint8)
+    found = {}
+    for index, name in enumerate(names):
+        values = columns[:, index]
+        if part.features is not None and part.features.columns[index].kind == "category":
+            found[name] = words(values, part.features.columns[index].categories, mask)
+        else:
+            found[name] = pa.array(np.ascontiguousarray(values), mask=mask)
+    return found
+
+
+def words(codes: np.ndarray, names: tuple[str, ...], mask: np.ndarray | None) -> pa.Array:
+    indices = codes.astype(np.int64)
+    if (indices != codes).any() or (indices < 0).any() or (indices >= len(names)).any():
+        raise ValueError(f"a category code lies outside its {len(names)} names; damaged")
+    return pa.array(names, pa.string()).take(pa.array(indices, mask=mask))
+
+
+def decisions(ids: np.ndarray, names: tuple[str, ...]) -> pa.Array:
+    empty = ids < 0
+    if names == tuple(map(str, range(len(names)))):
+        return pa.array(ids.astype(np.int64), mask=empty)
+    return pa.array(names, pa.string()).take(pa.array(ids.astype(np.int64), mask=empty))
+
+
+def masks(legal: np.ndarray, actions: tuple[str, ...], flat: bool) -> dict[str, pa.Array]:
+    if flat:
+        return {
+            f"legal:{name}": pa.array(np.ascontiguousarray(legal[:, index]))
+            for index, name in enumerate(actions)
+        }
+    values = pa.array(np.ascontiguousarray(legal).reshape(-1))
+    return {"legal": pa.FixedSizeListArray.from_arrays(values, len(actions))}
+
+
+def write_file(
+    source: Source,
+    path: Path,
+    overwrite: bool,
+    open_writer: Callable[[Any, pa.Table, Dataset], Any],
+    flat: bool,
+) -> None:
+    """Write all parts beside the target, which appears when it is complete.
+
+    `open_writer` takes a file, the first table and the part it comes from.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path}: exists and is a folder; choose another path")
+    if path.exists() and not overwrite:
+        raise ValueError(f"{path}: already exists; pass --overwrite or choose another")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file, ExitStack() as stack:
+            episodes = 0
+            writer = None
+            for part in source.parts:
+                check_values(part, f"{path}: ", episodes)
+                rows = table(part, episodes, flat)
+                if writer is None:
+                    writer = open_writer(file, rows, part)
+                    stack.callback(writer.close)
+                writer.write_table(rows.cast(writer.schema))
+                episodes += part.num_episodes
+            if writer is None:
+                raise ValueError(f"{path}: not written, since there is no episode to write")
+            stack.close()
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)

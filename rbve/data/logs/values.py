@@ -1,0 +1,200 @@
+"""Arrow columns to NumPy columns. Each function also says which rows hold a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rbve.data.features import category_name
+from rbve.data.logs.roles import is_array
+
+TRUE = ("true", "t", "yes", "y", "1", "1.0")
+FALSE = ("false", "f", "no", "n", "0", "0.0")
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Without the layers files put around values: dictionaries, views, decimals, half floats."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain(column.storage)
+    if pa.types.is_dictionary(kind):
+        return plain(column.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return plain(pc.run_end_decode(column))
+    if is_text(kind):
+        return column if kind == pa.string() else column.cast(pa.string())
+    if pa.types.is_decimal(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32())
+    return column
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    )
+
+
+def is_category(kind: pa.DataType) -> bool:
+    return is_text(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
+
+
+def present(column: pa.Array) -> np.ndarray:
+    if column.null_count == 0:
+        return np.ones(len(column), bool)
+    return column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """(values in their own type, 0 where there is none; which rows hold one)."""
+    column = plain(column)
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column)), np.zeros(len(column), bool)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if pa.types.is_temporal(column.type):
+        column = ticks(column)
+    known = present(column)
+    if column.null_count:
+        column = column.fill_null(0)
+    return column.to_numpy(zero_copy_only=False), known
+
+
+def ticks(column: pa.Array) -> pa.Array:
+    """Times as whole numbers in their own unit."""
+    width = column.type.bit_width
+    return column.view(pa.int32() if width == 32 else pa.int64())
+
+
+def flags(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(True or False, which rows hold something, which of those are no flag)."""
+    column = plain(column)
+    if is_text(column.type):
+        known = present(column)
+        words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        on = pc.is_in(words, pa.array(TRUE)).to_numpy(zero_copy_only=False)
+        off = pc.is_in(words, pa.array(FALSE)).to_numpy(zero_copy_only=False)
+        return on, known, known & ~(on | off)
+    values, known = numbers(column)
+    if values.dtype.kind == "f":
+        known &= ~np.isnan(values)
+    on = known & (values == 1)
+    return on, known, known & ~on & (values != 0)
+
+
+def codes(column: pa.Array, index: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """(index of each value's name, −1 where it is not in `index`; which rows hold a value)."""
+    column = without_nan(plain(column))
+    known = present(column)
+    encoded = column.dictionary_encode()
+    of_value = [index.get(category_name(value), -1) for value in encoded.dictionary.to_pylist()]
+    positions = encoded.indices.fill_null(len(of_value)).to_numpy(zero_copy_only=False)
+    return np.array([*of_value, -1], np.int32)[positions], known
+
+
+def without_nan(column: pa.Array) -> pa.Array:
+    """NaN says 'missing' in files made from data frames."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+
+
+def names_in(column: pa.Array, limit: int) -> set[str]:
+    """Different names in a column, a few beyond `limit` at most."""
+    values = pc.unique(without_nan(plain(column))).drop_null()
+    return {category_name(value) for value in values[: limit + 1].to_pylist()}
+
+
+def mask_columns(columns: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(N, columns) from one flag column per action; rows with any gap count as empty."""
+    found = [flags(column) for column in columns]
+    on, known, wrong = (np.stack([each[index] for each in found], axis=1) for index in range(3))
+    return on, np.all(known, axis=1), np.any(wrong, axis=1)
+
+
+def mask_arrays(column: pa.Array, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    values, known, odd = arrays(column, (width,), np.dtype(np.float64))
+    on = values == 1
+    return on, known, odd | (known & ~(on | (values == 0)).all(axis=1))
+
+
+def inner(kind: pa.DataType) -> pa.DataType:
+    """What arrays, or arrays of arrays, hold."""
+    return inner(kind.value_type) if is_array(kind) else kind
+
+
+def shape_of(column: pa.Array) -> tuple[int, ...] | None:
+    """Of the first row that has one."""
+    for row in range(len(column)):
+        value, shape = column[row], []
+        while value.is_valid and isinstance(value, pa.ListScalar | pa.FixedSizeListScalar):
+            values = value.values
+            shape.append(len(values))
+            if not len(values):
+                break
+            value = values[0]
+        if shape:
+            return tuple(shape)
+    return None
+
+
+def arrays(
+    column: pa.Array, shape: tuple[int, ...], dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """((N, *shape), which rows hold an array, which of those have another size or gaps)."""
+    known = present(column)
+    size = math.prod(shape)
+    result = np.zeros((len(column), size), dtype)
+    held = column if known.all() else column.filter(pa.array(known))
+    flat = flattened(held, size)
+    wrong = np.zeros(len(column), bool)
+    if flat is not None:
+        result[known] = flat.reshape(-1, size)
+        return result.reshape(-1, *shape), known, wrong
+    # Only files with faults come here, so slow is fine.
+    for row in np.flatnonzero(known):
+        values = flattened(column[int(row) : int(row) + 1], size)
+        if values is None:
+            wrong[row] = True
+            result[row] = np.nan if dtype.kind == "f" else 0
+        else:
+            result[row] = values
+    return result.reshape(-1, *shape), known, wrong
+
+
+def flattened(column: pa.Array, size: int) -> np.ndarray | None:
+    """All numbers one after another, or None if rows differ in size or have gaps."""
+    rows = len(column)
+    while is_array(column.type):
+        if column.null_count:
+            return None
+        lengths = pc.min_max(pc.list_value_length(column))
+        if lengths["min"] != lengths["max"]:
+            return None
+        column = column.flatten()
+    if column.null_count or len(column) != rows * size:
+        return None
+    return to_numpy(column)
+
+
+def to_numpy(column: pa.Array) -> np.ndarray:
+    if pa.types.is_float16(column.type):  # plain() would widen it
+        return column.to_numpy(zero_copy_only=False)
+    return np.asarray(numbers(column)[0])
+
+
+def lengths(column: pa.Array) -> np.ndarray:
+    """Of the arrays in a column; 0 where there is none."""
+    return numbers(pc.list_value_length(column))[0]
