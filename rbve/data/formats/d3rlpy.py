@@ -1,0 +1,149 @@
+"""d3rlpy's replay buffer as it dumps it (version 2): one HDF5 file, read only.
+
+For every episode i the file has observations_i, actions_i, rewards_i (T rows each) and
+terminated_i. There is no final observation: its row repeats the last one and says so. Nor is
+there an action set: it is taken to be 0 to the largest action seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rbve.data.dataset import NO_ACTION, Episode
+from rbve.data.gather import gather
+from rbve.data.hdf5 import Group, is_hdf5, opened
+from rbve.data.source import Source
+
+MOST_ACTIONS = 1 << 16  # ids beyond are taken for damage
+VERSION_1 = ("observations", "actions", "rewards", "terminals")
+
+
+def recognises(path: Path) -> bool:
+    if path.suffix not in (".h5", ".hdf5") or not is_hdf5(path):
+        return False
+    try:
+        with opened(path) as file:
+            return is_dump(file) or is_version_1(file)
+    except ValueError:  # damaged, as read() will say
+        return True
+
+
+def is_dump(file: Group) -> bool:
+    return all(map(file.has, ("version", "columns", "num_episodes")))
+
+
+def is_version_1(file: Group) -> bool:
+    return all(map(file.has, VERSION_1))
+
+
+def read(path: Path) -> Source:
+    if not is_hdf5(path):
+        raise ValueError(f"{path}: not an HDF5 file, so not a replay buffer of d3rlpy")
+    with opened(path) as file:
+        episodes, version = check_kind(file, path)
+        seen = actions_seen(file, episodes, path)
+    missing = [str(action) for action in range(len(seen)) if not seen[action]]
+    actions = tuple(map(str, range(len(seen))))
+    provenance = {"source": path.name, "format": "d3rlpy", "version": version}
+    source = gather(episodes_of(path, episodes), path, actions, provenance, episodes)
+    source.notes.append(
+        f"{path}: d3rlpy keeps no final observation, so the last decision of a truncated episode "
+        "counts in returns and cannot be bootstrapped from"
+    )
+    if missing:
+        source.notes.append(
+            f"{path}: the action set is taken to be 0 to {len(seen) - 1}, the largest seen; "
+            f"never seen: {', '.join(missing[:20])}{' ...' if len(missing) > 20 else ''}"
+        )
+    return source
+
+
+def check_kind(file: Group, path: Path) -> tuple[int, str]:
+    """(episodes, version) of a dump that can be read."""
+    if not is_dump(file):
+        if is_version_1(file):
+            raise ValueError(
+                f"{path}: a dataset of d3rlpy 1; load it with d3rlpy.dataset.load_v1 of d3rlpy 2, "
+                "put the episodes into a ReplayBuffer and dump that"
+            )
+        raise ValueError(f"{path}: lacks 'version', 'columns' or 'num_episodes' of a d3rlpy dump")
+    version = b"".join(file.column("version").blobs()).decode("ascii", "replace")
+    if not version.startswith("2."):
+        raise ValueError(f"{path}: a dump of version {version[:20]!r}; this library reads 2.x")
+    count = file.numbers("num_episodes")
+    if count.shape != () or count.dtype.kind not in "iu" or count < 1:
+        raise ValueError(f"{path}: 'num_episodes' is no count; the buffer is empty or damaged")
+    return int(count), version
+
+
+def actions_seen(file: Group, episodes: int, path: Path) -> np.ndarray:
+    """(actions,) bool, which ids the episodes hold."""
+    seen = np.zeros(1, bool)
+    for index in range(episodes):
+        ids = action_ids(file, index, path)
+        if (largest := int(ids.max())) >= len(seen):
+            seen = np.append(seen, np.zeros(largest + 1 - len(seen), bool))
+        seen[ids] = True
+    return seen
+
+
+def action_ids(file: Group, index: int, path: Path) -> np.ndarray:
+    where = f"{path}: episode {index}"
+    values = file.numbers(f"actions_{index}")
+    rows = len(values) if values.ndim else 0
+    if rows < 1:
+        raise ValueError(f"{where}: an episode needs at least one decision; got none")
+    if values.shape not in ((rows,), (rows, 1)):
+        raise ValueError(
+            f"{where}: actions have shape {values.shape[1:]}; this library learns one discrete "
+            "action a step"
+        )
+    values = values.reshape(rows)
+    # d3rlpy takes whole floats for discrete actions, and so do we.
+    with np.errstate(invalid="ignore"):
+        wrong = ~((values >= 0) & (values < MOST_ACTIONS) & (values % 1 == 0))
+    if wrong.any():
+        step = int(np.argmax(wrong))
+        raise ValueError(
+            f"{where}, step {step}: action {values[step]}; discrete actions are 0, 1, 2, ... "
+            "(continuous ones cannot be learned here)"
+        )
+    return values.astype(np.int64)
+
+
+def episodes_of(path: Path, episodes: int) -> Iterator[Episode]:
+    with opened(path) as file:
+        for index in range(episodes):
+            yield episode_of(file, index, path)
+
+
+def episode_of(file: Group, index: int, path: Path) -> Episode:
+    where = f"{path}: episode {index}"
+    if file.has(f"observations_{index}_0"):
+        raise ValueError(
+            f"{where}: observations are tuples of arrays; only one array a step can be read, so "
+            "join them before the dump"
+        )
+    action = action_ids(file, index, path)
+    steps = len(action)
+    obs = file.numbers(f"observations_{index}")
+    if obs.ndim < 1 or len(obs) != steps:
+        raise ValueError(f"{where}: {steps} actions and observations of shape {obs.shape}")
+    reward = file.numbers(f"rewards_{index}")
+    if reward.shape not in ((steps,), (steps, 1)):
+        raise ValueError(f"{where}: {steps} actions and rewards of shape {reward.shape}")
+    terminated = file.numbers(f"terminated_{index}")
+    if terminated.shape != () or terminated.dtype.kind not in "biu":
+        raise ValueError(f"{where}: 'terminated' is {terminated.dtype} of {terminated.shape}")
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
+        reward = reward.reshape(steps).astype(np.float32)
+    return Episode(
+        obs=np.concatenate([obs, obs[-1:]]),
+        action=np.append(action, NO_ACTION),
+        reward=np.append(reward, np.float32(0)),
+        terminated=bool(terminated),
+        final_observed=False,
+    )

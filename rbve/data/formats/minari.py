@@ -1,0 +1,128 @@
+"""Minari dataset: a folder whose episodes lie in one HDF5 file.
+
+An episode there has T+1 observations and T of everything else; `action_mask` among its infos says
+which actions were legal. What Minari has no place for (executed actions, propensities, names,
+fragments, provenance) it keeps for us as infos, attributes and metadata. It stores large frames
+as JPEG unless told otherwise; this library writes them exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rbve.data.check import check_values
+from rbve.data.dataset import Episode
+from rbve.data.gather import gather
+from rbve.data.hdf5 import require_h5py
+from rbve.data.manifest import NUMBERS
+from rbve.data.minari import arrow_store, hdf5_store
+from rbve.data.minari.episodes import from_raw, to_raw
+from rbve.data.minari.layout import (
+    HDF5_FILE,
+    METADATA,
+    Layout,
+    data_folder,
+    describe,
+    is_hdf5_layout,
+    open_layout,
+)
+from rbve.data.source import Source
+from rbve.files import replacing, write_json
+
+STORES: dict[str, Any] = {"hdf5": hdf5_store, "arrow": arrow_store, "parquet": arrow_store}
+
+
+def recognises(path: Path) -> bool:
+    folder = data_folder(path)
+    return folder is not None and is_hdf5_layout(folder)
+
+
+def read(path: Path) -> Source:
+    layout = open_layout(path)
+    if layout.data_format not in STORES:
+        raise ValueError(
+            f"{layout.metadata}: data format {layout.data_format!r}; known: {', '.join(STORES)}"
+        )
+    if layout.data_format == "hdf5":
+        require_h5py()
+    notes: list[str] = []
+    if layout.jpeg:
+        notes.append(f"{path}: frames are stored as JPEG, so close to what was seen, not it")
+    source = gather(
+        episodes_of(layout, notes),
+        layout.folder,
+        layout.actions,
+        layout.provenance,
+        layout.episodes,
+        layout.features,
+    )
+    return replace(source, notes=notes)
+
+
+def episodes_of(layout: Layout, notes: list[str]) -> Iterator[Episode]:
+    for index, raw in enumerate(STORES[layout.data_format].read_episodes(layout)):
+        yield from_raw(raw, layout, f"{layout.folder}: episode {index}", notes)
+
+
+def write(source: Source, path: Path, overwrite: bool = False, data_format: str = "hdf5") -> None:
+    """Write all parts; the folder appears, or replaces the old one, when it is complete."""
+    if data_format == "hdf5":
+        require_h5py()
+    refuse_to_overwrite(path, overwrite)
+    with replacing(path) as partial:
+        write_data(source, path, partial / "data", data_format)
+
+
+def write_data(source: Source, path: Path, folder: Path, data_format: str) -> None:
+    """`path` is where it will stand, for messages and its name."""
+    writer: Any = None
+    metadata: dict[str, Any] = {}
+    episodes = 0
+    try:
+        for part in source.parts:
+            check_values(part, f"{path}: ", episodes)
+            dtype = part.obs.dtype.newbyteorder("<")
+            if dtype.str not in NUMBERS:
+                raise ValueError(f"{path}: observations are {dtype}; Minari keeps numbers")
+            described = describe(part, dtype, path.name, data_format)
+            if writer is None:
+                folder.mkdir(parents=True)
+                metadata = described
+                writer = STORES[data_format].Writer(folder)
+            elif described["observation_space"] != metadata["observation_space"]:
+                raise ValueError(f"{path}: episodes from {episodes} on have other observations")
+            for index in range(part.num_episodes):
+                writer.write(episodes, to_raw(part.episode(index)))
+                episodes += 1
+            metadata["total_steps"] += part.num_transitions
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is None:
+        raise ValueError(f"{path}: not written, since there is no episode to write")
+    size = sum(file.stat().st_size for file in folder.rglob("*"))
+    write_json(
+        folder / METADATA,
+        {**metadata, "total_episodes": episodes, "dataset_size": round(size / 1e6, 1)},
+    )
+
+
+def refuse_to_overwrite(path: Path, overwrite: bool) -> None:
+    """Only a folder with a Minari dataset and nothing else may be replaced."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise ValueError(f"{path}: exists and is not a folder; choose another path")
+    if not any(path.iterdir()):
+        return
+    if data_folder(path) != path / "data":
+        raise ValueError(f"{path}: the folder is not empty and holds no dataset; choose another")
+    if not overwrite:
+        raise ValueError(f"{path}: already holds a dataset; pass --overwrite or choose another")
+    for entry in (*path.iterdir(), *(path / "data").iterdir()):
+        episode = entry.parent != path and entry.name.isdecimal()
+        if not episode and entry.name not in ("data", METADATA, HDF5_FILE):
+            raise ValueError(f"{entry}: not a file of the dataset around it; move it away first")

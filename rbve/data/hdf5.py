@@ -1,0 +1,239 @@
+"""HDF5 files of others, read without trusting them.
+
+A file may say anything: more numbers than it holds, or that they lie in other files. And libhdf5
+(2.0 at least) crashes or hangs on damaged values of variable length, so those are read here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from rbve.data.manifest import NUMBERS
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+PACKED = 1100  # deflate, the usual filter, makes data at most about 1030 times smaller
+REFERENCE = struct.Struct("<IQI")  # a value of variable length: size, heap's address, index
+HEAP = struct.Struct("<4sB3xQ")  # "GCOL", version, size
+HEAP_ENTRY = struct.Struct("<HHxxxxQ")  # index, references, size; then the bytes, padded to 8
+
+
+def require_h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise ImportError('HDF5 files need h5py: pip install "rbve[minari]"') from None
+    return h5py
+
+
+def is_hdf5(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(SIGNATURE)) == SIGNATURE
+
+
+@contextlib.contextmanager
+def named(where: str) -> Iterator[None]:
+    """Whatever a library raises over a damaged file, as one line that says where."""
+    try:
+        yield
+    except Exception as error:  # h5py has no exception of its own
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{where}: cannot be read ({said}); the file is damaged") from None
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Group]:
+    h5py = require_h5py()
+    with named(str(path)):
+        file = h5py.File(path, "r")
+    try:
+        with named(str(path)):
+            root = file["/"].id
+        yield Group(root, str(path), path, path.stat().st_size)
+    finally:
+        with contextlib.suppress(Exception):  # a damaged file may not even close
+            file.close()
+
+
+class Group(NamedTuple):
+    """A group of a file. h5py's lower layer below it takes a third of the time of the upper."""
+
+    id: Any
+    where: str  # opens messages
+    path: Path
+    file_size: int
+
+    def has(self, name: str) -> bool:
+        try:
+            return bool(self.id.links.exists(name.encode()))
+        except Exception:  # what is damaged is not there
+            return False
+
+    def names(self) -> list[str]:
+        with named(self.where):
+            return [name.decode() for name in self.id]
+
+    def member(self, name: str) -> Any:
+        """What the file itself holds under the name; links to elsewhere are refused."""
+        h5py = require_h5py()
+        if not name or "/" in name or name == ".":
+            raise ValueError(f"{self.where}: {name!r} cannot be a name in a file")
+        with named(f"{self.where}: {name!r}"):
+            key = name.encode()
+        try:
+            link = self.id.links.get_info(key)
+        except Exception:  # what is damaged is not there
+            raise ValueError(f"{self.where}: lacks {name!r}") from None
+        if link.type == h5py.h5l.TYPE_HARD:
+            with named(f"{self.where}: {name!r}"):
+                return h5py.h5o.open(self.id, key)
+        raise ValueError(
+            f"{self.where}: {name!r} is a link; copy the data it points to into the file"
+        )
+
+    def group(self, name: str, where: str | None = None) -> Group:
+        """`where` opens messages about it."""
+        found = self.member(name)
+        if not isinstance(found, require_h5py().h5g.GroupID):
+            raise ValueError(f"{self.where}: {name!r} is not a group; damaged")
+        return self._replace(id=found, where=where or self.where)
+
+    def column(self, name: str) -> Column:
+        """A dataset that lies in this file and is no larger than what the file holds."""
+        h5d = require_h5py().h5d
+        found = self.member(name)
+        where = f"{self.where}: {name!r}"
+        if not isinstance(found, h5d.DatasetID):
+            raise ValueError(f"{where} is not a dataset; damaged")
+        with named(where):
+            made = found.get_create_plist()
+            layout = made.get_layout()
+            elsewhere = layout == h5d.VIRTUAL or made.get_external_count() > 0
+            shape, dtype = found.shape, found.dtype
+            chunk = made.get_chunk() if layout == h5d.CHUNKED else (0,)
+            filters = made.get_nfilters()
+            held = min(found.get_storage_size(), self.file_size) * (PACKED if filters else 1)
+        if elsewhere:
+            raise ValueError(f"{where}: its data lies in other files; copy it into this one")
+        if shape is None:
+            raise ValueError(f"{where} is empty")
+        if max(math.prod(shape), math.prod(chunk)) * dtype.itemsize > held:
+            raise ValueError(f"{where}: shape {shape} is more than the file holds; damaged")
+        return Column(found, shape, dtype, where, self.path, chunk, filters)
+
+    def numbers(self, name: str) -> np.ndarray:
+        return self.column(name).numbers()
+
+    def attribute(self, name: str) -> Any:
+        """A single number kept as an attribute, or None."""
+        h5a = require_h5py().h5a
+        where = f"{self.where}: attribute {name!r}"
+        with named(where):
+            if not h5a.exists(self.id, name.encode()):
+                return None
+            held = h5a.open(self.id, name.encode())
+            shape, dtype = held.shape, held.dtype
+        if shape != () or dtype.newbyteorder("<").str not in NUMBERS:
+            raise ValueError(f"{where} is not a number; damaged")
+        value = np.empty((), dtype)
+        with named(where):
+            held.read(value)
+        return value.item()
+
+
+class Column(NamedTuple):
+    """A dataset of a file, not read yet."""
+
+    id: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    where: str
+    path: Path
+    chunk: tuple[int, ...]  # (0,) where it lies in one piece
+    filters: int
+
+    def numbers(self) -> np.ndarray:
+        h5s = require_h5py().h5s
+        if self.dtype.newbyteorder("<").str not in NUMBERS:
+            raise ValueError(f"{self.where}: holds {self.dtype}; it needs numbers")
+        with named(self.where):
+            values = np.empty(self.shape, self.dtype.newbyteorder("="))
+            self.id.read(h5s.ALL, h5s.ALL, values)
+        return values
+
+    def blobs(self) -> list[bytes]:
+        """Values of variable length, or rows of plain numbers, as bytes."""
+        if self.dtype.kind != "O":
+            return [row.tobytes() for row in np.atleast_1d(self.numbers())]
+        with named(self.where), open(self.path, "rb") as file:
+            heaps = Heaps(file, self.path.stat().st_size)
+            references = self.references(file)
+            return [heaps.value(*reference) for reference in REFERENCE.iter_unpack(references)]
+
+    def references(self, file: BinaryIO) -> bytes:
+        """Those of values of variable length, as they lie in the file."""
+        count, size = math.prod(self.shape), REFERENCE.size
+        if self.chunk == (0,):
+            file.seek(self.id.get_offset())
+            return file.read(count * size)
+        if len(self.shape) != 1 or self.filters:
+            raise ValueError("values of variable length in compressed chunks")
+        references = bytearray(count * size)
+        for number in range(self.id.get_num_chunks()):
+            chunk = self.id.get_chunk_info(number)
+            first = chunk.chunk_offset[0]
+            used = min(self.chunk[0], count - first) * size
+            file.seek(chunk.byte_offset)
+            references[first * size : first * size + used] = file.read(used)
+        if len(references) != count * size:
+            raise ValueError("chunks that do not fit together")
+        return bytes(references)
+
+
+class Heaps:
+    """Values of variable length, from the heaps in which they lie."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self.file = file
+        self.heaps: dict[int, dict[int, tuple[int, int]]] = {}
+        # Heaps do not overlap and no value is used twice, so neither can exceed the file.
+        self.heap_bytes_left = self.value_bytes_left = size
+
+    def value(self, size: int, address: int, index: int) -> bytes:
+        if size == 0:
+            return b""
+        if address not in self.heaps:
+            self.heaps[address] = self.entries(address)
+        place, held = self.heaps[address].get(index, (0, 0))
+        self.value_bytes_left -= size
+        if size > held or self.value_bytes_left < 0:
+            raise ValueError("a value longer than its place")
+        self.file.seek(place)
+        return self.file.read(size)
+
+    def entries(self, address: int) -> dict[int, tuple[int, int]]:
+        """Where each entry of a heap lies and how long it is, by its index."""
+        self.file.seek(address)
+        signature, _, size = HEAP.unpack(self.file.read(HEAP.size))
+        self.heap_bytes_left -= size
+        if signature != b"GCOL" or self.heap_bytes_left < 0:
+            raise ValueError("no heap where its values should lie")
+        heap = self.file.read(max(size - HEAP.size, 0))
+        found = {}
+        place = 0
+        while place + HEAP_ENTRY.size <= len(heap):
+            index, _, held = HEAP_ENTRY.unpack_from(heap, place)
+            if index == 0:  # free space, always the last entry
+                break
+            place += HEAP_ENTRY.size
+            found[index] = (address + HEAP.size + place, min(held, len(heap) - place))
+            place += held + -held % 8
+        return found

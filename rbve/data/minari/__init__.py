@@ -1,0 +1,1 @@
+"""Minari datasets, read and written without the minari package."""

@@ -1,0 +1,190 @@
+"""Spaces as Minari's metadata describes them, and how an observation becomes one array.
+
+A Box or MultiBinary stays as it is. A Discrete or MultiDiscrete observation is a category: the
+dataset holds its index, and networks see it one-hot. A Dict (keys sorted) or Tuple of such flat
+spaces becomes one row of columns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rbve.data.features import Feature, Features
+
+MOST = 1 << 16  # of actions, categories or columns; more is taken for damage
+DEEPEST = 8  # nested Dicts and Tuples
+
+
+class Leaf(NamedTuple):
+    """One array of an observation."""
+
+    path: tuple[str | int, ...]  # keys of Dicts and places in Tuples; () is the whole observation
+    shape: tuple[int, ...]
+    ranges: tuple[tuple[int, int], ...] = ()  # (first value, number of values) of each category
+    image: bool = False  # large enough for Minari to store it as JPEG
+
+    @property
+    def name(self) -> str:
+        return ".".join(map(str, self.path)) or "observation"
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+def parse(text: Any, where: str) -> dict[str, Any]:
+    try:
+        space = json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        space = None
+    if not isinstance(space, dict) or not isinstance(space.get("type"), str):
+        raise ValueError(f"{where} describes no space; the metadata is damaged")
+    return space
+
+
+def discrete(text: Any, where: str) -> tuple[int, int]:
+    """(first action, number of actions) of an action space, which must be Discrete."""
+    space = parse(text, where)
+    if space["type"] != "Discrete":
+        raise ValueError(
+            f"{where} is {space['type']}; this library learns discrete actions only, so it needs "
+            "Discrete"
+        )
+    return category(space.get("start", 0), space.get("n"), where)
+
+
+def category(start: Any, count: Any, where: str) -> tuple[int, int]:
+    if type(start) is not int or type(count) is not int or not 0 < count <= MOST:
+        raise ValueError(f"{where}: Discrete of {count} values; it needs 1 to {MOST}")
+    if abs(start) > 1 << 31:
+        raise ValueError(f"{where}: Discrete from {start} on; damaged")
+    return start, count
+
+
+def leaves(text: Any, where: str) -> tuple[Leaf, ...]:
+    """The arrays of an observation, in the order in which they are joined."""
+    found = walk(parse(text, where), (), where)
+    if is_one_array(found):
+        return found
+    for leaf in found:
+        if len(leaf.shape) > 1:
+            raise ValueError(
+                f"{where}: {leaf.name!r} has shape {leaf.shape}; only an observation of one array, "
+                "or of flat ones that can be joined, can be read"
+            )
+    if sum(count_columns(leaf) for leaf in found) > MOST:
+        raise ValueError(f"{where}: more than {MOST} columns and categories; damaged")
+    return found
+
+
+def is_one_array(found: Sequence[Leaf]) -> bool:
+    """Whether the observation is an array as it stands."""
+    return len(found) == 1 and not found[0].ranges
+
+
+def count_columns(leaf: Leaf) -> int:
+    return sum(count for _, count in leaf.ranges) or leaf.size
+
+
+def walk(space: dict[str, Any], path: tuple[str | int, ...], where: str) -> tuple[Leaf, ...]:
+    kind = space["type"]
+    named = f"{where}: {Leaf(path, ()).name!r}"
+    if kind in ("Dict", "Tuple"):
+        inner = space.get("subspaces")
+        if not inner or type(inner) is not (dict if kind == "Dict" else list):
+            raise ValueError(f"{named}: {kind} of nothing; the metadata is damaged")
+        if len(path) >= DEEPEST:
+            raise ValueError(f"{named}: nested deeper than {DEEPEST}")
+        keys: Any = sorted(inner) if kind == "Dict" else range(len(inner))
+        parts = [walk(parse(inner[key], named), (*path, key), where) for key in keys]
+        return tuple(leaf for part in parts for leaf in part)
+    if kind == "Discrete":
+        return (Leaf(path, (), (category(space.get("start", 0), space.get("n"), named),)),)
+    if kind == "MultiDiscrete":
+        counts = space.get("nvec")
+        if not isinstance(counts, list) or any(isinstance(count, list) for count in counts):
+            raise ValueError(f"{named}: MultiDiscrete needs a flat list of counts")
+        starts = space.get("start", [0] * len(counts))
+        if not isinstance(starts, list) or len(starts) != len(counts):
+            raise ValueError(f"{named}: MultiDiscrete's 'start' does not fit; damaged")
+        ranges = tuple(
+            category(start, count, named) for start, count in zip(starts, counts, strict=True)
+        )
+        return (Leaf(path, shape_of([len(counts)], named), ranges),)
+    if kind == "MultiBinary":
+        count = space.get("n")
+        return (Leaf(path, shape_of(count if isinstance(count, list) else [count], named)),)
+    if kind == "Box":
+        shape = shape_of(space.get("shape"), named)
+        frame = len(shape) in (2, 3) and min(shape[:2]) >= 32 and space.get("dtype") == "uint8"
+        return (Leaf(path, shape, image=frame),)
+    raise ValueError(f"{named} is {kind}; observations must be numbers, so drop or encode it")
+
+
+def shape_of(sizes: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(sizes, list) or not all(type(size) is int and size > 0 for size in sizes):
+        raise ValueError(f"{where}: cannot have the shape {str(sizes)[:80]}; damaged")
+    if len(sizes) > 32:
+        raise ValueError(f"{where}: more than 32 dimensions; damaged")
+    return tuple(sizes)
+
+
+def features(found: Sequence[Leaf]) -> Features | None:
+    """What the columns of a joined observation are; a single array needs no names."""
+    if is_one_array(found):
+        return None
+    columns: list[Feature] = []
+    for leaf in found:
+        for place in range(leaf.size):
+            name = f"{leaf.name}[{place}]" if leaf.shape else leaf.name
+            if leaf.ranges:
+                start, count = leaf.ranges[place]
+                names = tuple(str(start + index) for index in range(count))
+                columns.append(Feature(name, "category", categories=names))
+            else:
+                columns.append(Feature(name))
+    return Features(tuple(columns))
+
+
+def join(found: Sequence[Leaf], arrays: Sequence[np.ndarray], where: str) -> np.ndarray:
+    """(rows, ...) from the (rows, *shape) of every leaf."""
+    if is_one_array(found):
+        return arrays[0]
+    columns = []
+    for leaf, array in zip(found, arrays, strict=True):
+        flat = array.reshape(len(array), leaf.size)
+        columns.append(indices(leaf, flat, where) if leaf.ranges else flat)
+    return np.concatenate(columns, axis=1)
+
+
+def indices(leaf: Leaf, values: np.ndarray, where: str) -> np.ndarray:
+    """Categories as indices from 0 on."""
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"{where}: {leaf.name!r} holds {values.dtype}; it needs whole numbers")
+    starts, counts = np.array(leaf.ranges).T
+    wrong = (values < starts) | (values >= starts + counts)
+    if wrong.any():
+        step, place = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"{where}, step {step}: {leaf.name!r} is {values[step, place]}, which its space of "
+            f"{counts[place]} values from {starts[place]} on does not hold"
+        )
+    return values.astype(np.int64) - starts
+
+
+def box(shape: tuple[int, ...], dtype: np.dtype) -> str:
+    """Describes observations of ours, whatever their values."""
+    bounds: tuple[Any, Any] = (-math.inf, math.inf)
+    if dtype.kind == "b":
+        bounds = (False, True)
+    elif dtype.kind in "iu":
+        bounds = (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    low, high = (np.full(shape, bound, dtype).tolist() for bound in bounds)
+    return json.dumps(
+        {"type": "Box", "dtype": dtype.name, "shape": list(shape), "low": low, "high": high}
+    )
