@@ -113,7 +113,9 @@ def inspect(
 
 
 def log_options(columns: dict[str, Any]) -> LogColumns:
-    listed = {name: tuple(v) if isinstance(v, list) else v for name, v in columns.items()}
+    listed: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in columns.items()
+    }
     return LogColumns(**listed)
 
 

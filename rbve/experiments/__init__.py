@@ -1,1 +1,85 @@
-"""Experiments as declarative data: which datasets, which methods, how long."""
+"""Experiments, one file per figure or table: the question, the grid, the measure, no loops.
+
+A file's presence is its registration. It holds an EXPERIMENT, made of the words below; what a word
+means at a scale is said once, here.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+FOLDER = Path(__file__).parent
+NOT_EXPERIMENTS = {"demo"}  # has a command of its own
+
+Settings = Mapping[str, Any]  # of an algorithm; learning_rate and steps may be among them
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is trained on: a recording, and what is kept of it. One dataset per seed."""
+
+    env: str
+    noise: float = 0.0  # probability that the environment executes a random action
+    expert: float | None = None  # ε of the online agent's best snapshot; None = all its experience
+    keep: float = 0.1  # share of the episodes (paper: .1)
+    side: Literal["all", "above", "below"] = "all"  # episodes by return against the mean
+    action: Literal["chosen", "executed"] = "chosen"  # which one is learned from
+
+
+@dataclass(frozen=True)
+class Method:
+    algorithm: str
+    settings: Settings = field(default_factory=dict)  # held fixed
+    sweep: tuple[Settings, ...] = ({},)  # tried; which is best is chosen on other datasets
+
+
+@dataclass(frozen=True)
+class Experiment:
+    question: str
+    paper: str  # where the paper says it
+    data: tuple[Data, ...]
+    methods: tuple[Method, ...]
+    figure: Literal["methods", "against"]  # bars per method, or a measure against what varies
+    against: str = ""  # what varies: keep, lam, epsilon, side, action, filter, ...
+    measures: tuple[str, ...] = ("return",)
+
+
+@dataclass(frozen=True)
+class Scale:
+    datasets: int  # recordings per kind of data
+    steps: int  # updates per run
+    episodes: float  # share of the paper's recorded episodes
+    settings: int  # of each method's sweep, from the first on
+    evaluations: int  # over a run
+
+
+SCALES = {
+    "quick": Scale(datasets=2, steps=10_000, episodes=0.25, settings=2, evaluations=5),
+    "desk": Scale(datasets=5, steps=100_000, episodes=1.0, settings=5, evaluations=10),
+    "paper": Scale(datasets=5, steps=2_000_000, episodes=1.0, settings=10, evaluations=20),
+}
+
+
+def names() -> list[str]:
+    found = {file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_")}
+    return sorted(found - NOT_EXPERIMENTS)
+
+
+def summary(name: str) -> str:
+    """First line of the file's docstring, read without importing it."""
+    doc = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
+    return (doc or name).splitlines()[0].rstrip(".")
+
+
+def load(name: str) -> Experiment:
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown experiment {name!r}.{hint} Known: {', '.join(names())}")
+    return importlib.import_module(f"rbve.experiments.{name}").EXPERIMENT

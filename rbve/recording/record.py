@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -150,8 +150,12 @@ def record_policy(
     keep: float = 1.0,
     overwrite: bool = False,
     on_progress: OnProgress = lambda progress: None,
+    reference: Mapping[str, float] | None = None,
 ) -> None:
-    """Episodes of a fixed policy with a share of random actions; None = uniform."""
+    """Episodes of a fixed policy with a share of random actions; None = uniform.
+
+    `reference` holds the returns that scores are normalised by, where they are known.
+    """
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1; got {episodes}")
     if not 0 <= epsilon <= 1:
@@ -174,6 +178,7 @@ def record_policy(
         "seed": seed,
         "recorded_episodes": episodes,
         "keep": keep,
+        **({} if reference is None else {"reference": dict(reference)}),
     }
     clear_expert(out, overwrite)
     writer = Writer(out, env.actions, provenance, overwrite)

@@ -1,0 +1,163 @@
+"""From an experiment to recordings and jobs, all kept in one folder and resumed from it.
+
+OUT/data/<env>-<noise>[-expert-<epsilon>]/<seed>    recordings, shared by all experiments
+OUT/runs/<job>/rows.jsonl                           results; equal jobs are trained once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rbve.data.manifest import MANIFEST, fingerprint
+from rbve.experiments import SCALES, Data, Experiment, Method, Scale
+from rbve.files import read_json
+from rbve.policy import Policy
+from rbve.recording import record
+from rbve.sweep import local
+from rbve.training.run import Progress
+from rbve.training.spec import DataRef, Job, Spec, resolve
+
+LEARNING_RATE = 3e-4  # where a method says none (the paper's largest)
+
+
+@dataclass(frozen=True, order=True)
+class Recording:
+    """One dataset on disk, whatever is kept of it later."""
+
+    env: str
+    noise: float
+    expert: float | None
+    seed: int
+    episodes: int
+
+    def folder(self, out: Path) -> Path:
+        name = f"{self.env}-{self.noise:g}"
+        if self.expert is not None:
+            name += f"-expert-{self.expert:g}"
+        return out / "data" / name / str(self.seed)
+
+    @property
+    def online(self) -> Recording:
+        """The recording whose best snapshot is the expert."""
+        return Recording(self.env, self.noise, None, self.seed, self.episodes)
+
+
+def scale_named(name: str) -> Scale:
+    if name not in SCALES:
+        raise ValueError(f"unknown scale {name!r}; use {', '.join(SCALES)}")
+    return SCALES[name]
+
+
+def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recording]:
+    """All datasets needed, each once; those that others build on first, then the longest."""
+    wanted = {
+        each
+        for experiment in experiments
+        for data in experiment.data
+        for seed in range(scale.datasets)
+        for own in [recording(data, scale, seed)]
+        for each in (own, own.online)
+    }
+    order = {"cartpole": 0, "mountain_car": 1}
+    return sorted(
+        wanted, key=lambda r: (r.expert is not None, order.get(r.env, 2), r.noise, r.seed)
+    )
+
+
+def recording(data: Data, scale: Scale, seed: int) -> Recording:
+    episodes = max(1, round(record.default_episodes(data.env) * scale.episodes))
+    return Recording(data.env, data.noise, data.expert, seed, episodes)
+
+
+def is_recorded(folder: Path) -> bool:
+    manifest = folder / MANIFEST
+    return manifest.exists() and bool(read_json(manifest).get("finished"))
+
+
+def record_all(
+    wanted: Sequence[Recording],
+    out: Path,
+    on_progress: Callable[[Recording, int, float], None] = lambda recording, fresh, last: None,
+) -> None:
+    """Record what is missing, on all devices; experts after the agents they come from."""
+    for experts in (False, True):
+        missing = [
+            each
+            for each in wanted
+            if (each.expert is not None) == experts and not is_recorded(each.folder(out))
+        ]
+        local.on_all_devices(lambda each: record_one(each, out, on_progress), missing)
+
+
+def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> None:
+    seen = 0
+
+    def note(progress: record.Progress) -> None:
+        nonlocal seen
+        on_progress(each, progress.episodes - seen, progress.last_return)
+        seen = progress.episodes
+
+    folder = each.folder(out)
+    if each.expert is None:
+        record.record_online(
+            each.env, folder, each.episodes, each.noise, each.seed, overwrite=True, on_progress=note
+        )
+        return
+    online = each.online.folder(out)
+    record.record_policy(
+        each.env,
+        folder,
+        Policy.load(online / record.EXPERT),
+        each.episodes,
+        epsilon=each.expert,
+        noise=each.noise,
+        seed=each.seed,
+        overwrite=True,
+        on_progress=note,
+        reference=read_json(online / MANIFEST)["provenance"]["reference"],
+    )
+
+
+def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
+    """Every method and setting on every dataset; needs the recordings."""
+    marks: dict[Path, str] = {}
+    found = []
+    for data in experiment.data:
+        for seed in range(scale.datasets):
+            folder = recording(data, scale, seed).folder(out)
+            if folder not in marks:
+                marks[folder] = fingerprint(folder)
+            ref = DataRef(str(folder), data.keep, seed, data.side, data.action, marks[folder])
+            found += [
+                job(ref, data.env, method, settings, scale, seed)
+                for method in experiment.methods
+                for settings in method.sweep[: scale.settings]
+            ]
+    return found
+
+
+def job(ref: DataRef, env: str, method: Method, tried: Any, scale: Scale, seed: int) -> Job:
+    settings = {**method.settings, **tried}
+    rate = settings.pop("learning_rate", LEARNING_RATE)
+    plan = Spec(
+        algorithm=method.algorithm,
+        steps=scale.steps,
+        every=max(1, scale.steps // scale.evaluations),
+        env=env,
+    )
+    spec, config = resolve(plan, settings)
+    return Job(ref, spec, config, rate, seed=seed)
+
+
+def run(
+    experiments: Sequence[Experiment],
+    scale: Scale,
+    out: Path,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> list[Path]:
+    """Train every job of every experiment once; returns the folders of their rows."""
+    wanted = [job for each in experiments for job in jobs(each, scale, out)]
+    return local.run(wanted, out / "runs", on_progress)
