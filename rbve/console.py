@@ -69,31 +69,6 @@ def print_figures(title: str, figures: Mapping[str, Any]) -> None:
     output().print(table)
 
 
-def print_description(path: str, figures: Mapping[str, Any]) -> None:
-    """What rbve.inspect.describe found."""
-    plain = {
-        name: figures[name]
-        for name in ("episodes", "transitions", "terminated_episodes", "truncated_episodes")
-    }
-    for name in ("length", "return", "value"):
-        spread = figures[name]
-        plain[name] = (
-            f"{shown(spread['mean'])} ± {shown(spread['deviation'])}"
-            f"   [{shown(spread['min'])} … {shown(spread['median'])} … {shown(spread['max'])}]"
-        )
-    for name, action in figures["actions"].items():
-        plain[f"action {name}"] = f"{action['count']:,} ({action['share']:.1%})"
-    for name, effect in figures["ranking_weight"].items():
-        if isinstance(effect, dict):
-            plain[f"ranking weight, {name}"] = (
-                f"{effect['clipped']:.1%} at the cap, "
-                f"effective share of the data {effect['effective_share']:.1%}"
-            )
-    if not figures["provenance"].get("finished", True):
-        plain["recording"] = "was interrupted; every complete episode is here"
-    print_figures(path, plain)
-
-
 def output() -> Any:
     from rich.console import Console
 
@@ -104,13 +79,6 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def show_dataset(folder: Path, figures: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps({"path": str(folder), **figures}))
-    else:
-        print_description(str(folder), figures)
 
 
 def show_notes(notes: Sequence[str]) -> None:
@@ -146,15 +114,6 @@ def log_options(flags: Any, toml: Path | None) -> Any:
         if getattr(flags, each.name) != each.default
     }
     return dataclasses.replace(from_toml(toml), **made)
-
-
-def show_audit(path: Path, found: Any, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps({"path": str(path), **found.to_json()}))
-        return
-    from rbve import audit_terminal
-
-    audit_terminal.show(found, str(path))
 
 
 def show_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:

@@ -1,0 +1,22 @@
+"""What several commands take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from tyro.conf import arg
+
+from rbve import envs
+
+ENVS = ", ".join([*envs.names(), "gymnasium:ID", "bsuite:ID"])
+
+EnvName = Annotated[str, arg(help=f"Environment: {ENVS}.", metavar="ENV")]
+Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]
+
+
+def need_one(name: str, values: Sequence[Any]) -> None:
+    if len({*values}) < len(values):
+        raise ValueError(f"{name} names a value twice")
+    if not values:
+        raise ValueError(f"{name} needs at least one value; add --help to see what it takes")

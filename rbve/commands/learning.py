@@ -1,0 +1,199 @@
+"""Commands that learn: train, evaluate, demo, reproduce."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, UseAppendAction, arg
+
+from rbve import algorithms, console, experiments
+from rbve.commands.arguments import EnvName, Json, need_one
+
+ALGORITHMS = ", ".join(algorithms.names())
+EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in experiments.names())
+
+
+def demo(out: Path = Path("demo")) -> None:
+    """Record data, train R-BVE and baselines, evaluate, write a report. Needs no input.
+
+    Run again after an interruption: finished work is kept.
+
+    Args:
+        out: Folder for datasets, runs and the report.
+    """
+    from rbve import demo as steps
+
+    steps.run(out)
+
+
+def train(
+    data: Positional[Annotated[tuple[Path, ...], arg(metavar="DATA")]],
+    /,
+    out: Path = Path("runs"),
+    algorithm: Annotated[
+        tuple[str, ...], arg(help=f"One or more of {ALGORITHMS}, or a path to a .py file.")
+    ] = ("rbve",),
+    set: UseAppendAction[tuple[str, ...]] = (),
+    steps: int = 100_000,
+    env: str = "auto",
+    seed: tuple[int, ...] = (0,),
+    learning_rate: tuple[float, ...] = (3e-4,),
+    target_period: int = 0,
+    every: int = 0,
+    batch_size: int = 128,
+    hidden: tuple[int, ...] = (56, 56),
+    stack: int = 1,
+    rows: Literal["auto", "memory", "disk"] = "auto",
+    td: Literal["square", "huber"] = "square",
+    gamma: float = 0.99,
+    n_step: int = 1,
+    clip_rewards: bool = False,
+    eval_episodes: int = 100,
+    keep: float = 1.0,
+    keep_seed: int = 0,
+    side: Literal["all", "above", "below"] = "all",
+    action: Literal["chosen", "executed"] = "chosen",
+    as_json: Json = False,
+) -> None:
+    """Train on one or more datasets: every combination of data, algorithm, setting and seed.
+
+    Members run on all cores. Run the same command again after an interruption: it resumes from
+    the last checkpoint, and finished members are kept.
+
+    Args:
+        out: Folder for rows, checkpoints and policies, one sub-folder per member.
+        set: A setting of the algorithm, NAME=VALUE or NAME=VALUE,VALUE to try several; repeatable
+            (rbve: lam, nu, beta, cap, filter, normalise, form, bounded; cql: alpha; ...).
+        steps: Updates.
+        env: Where to evaluate; "auto" = where the data was recorded, "none" = nowhere.
+        seed: One or more seeds of weights and batches.
+        learning_rate: One or more Adam step sizes.
+        target_period: Updates between target syncs; 0 = steps / 800.
+        every: Updates between evaluations and checkpoints; 0 = steps / 20.
+        batch_size: Transitions per update.
+        hidden: Units per hidden layer.
+        stack: Frames joined into one observation (Atari: 4).
+        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB, else on disk.
+        td: Form of the TD loss.
+        gamma: Discount per step.
+        n_step: Window of summed rewards.
+        clip_rewards: Clip rewards to [-1, 1].
+        eval_episodes: Episodes per evaluation.
+        keep: Share of the episodes to train on.
+        keep_seed: Seed of that choice.
+        side: Only episodes above, or not above, the mean return.
+        action: Train on the action the agent chose or the one the environment executed.
+    """
+    from rbve import api
+    from rbve import rows as result_rows
+    from rbve.data.manifest import fingerprint
+    from rbve.sweep import grid
+    from rbve.training.run import is_finished
+    from rbve.training.spec import DataRef, Spec, resolve
+
+    need_one("DATA", data)
+    need_one("--algorithm", algorithm)
+    need_one("--seed", seed)
+    need_one("--learning-rate", learning_rate)
+    refs = [DataRef(str(path), keep, keep_seed, side, action, fingerprint(path)) for path in data]
+    where = grid.evaluation_env(data, env)
+    specs = []
+    for name, settings in grid.combinations(algorithm, set):
+        plan = Spec(
+            algorithm=name,
+            hidden=hidden,
+            stack=stack,
+            rows=rows,
+            batch_size=batch_size,
+            td=td,
+            gamma=gamma,
+            n_step=n_step,
+            clip_rewards=clip_rewards,
+            steps=steps,
+            every=every,
+            env=where,
+            eval_episodes=eval_episodes,
+        )
+        specs.append(resolve(plan, settings))
+    members = grid.jobs(refs, specs, seed, learning_rate, target_period)
+    left = [job for job in members if not is_finished(out / job.id)]
+    with console.bar(f"training {len(left)} members", steps * len(left), "updates") as bar:
+        interval = specs[0][0].every
+        folders = api.local.run(
+            members,
+            out,
+            lambda progress: bar.advance(
+                progress.step - (progress.step - 1) // interval * interval,
+                progress.metrics.get("return"),
+            ),
+        )
+    console.show_runs(result_rows.find(folders), as_json)
+    console.show_policies(folders)
+
+
+def evaluate(
+    policy: Positional[Annotated[Path, arg(metavar="POLICY")]],
+    /,
+    env: EnvName,
+    episodes: int = 100,
+    epsilon: float = 0.4**8,
+    gamma: float | None = None,
+    noise: float = 0.0,
+    seed: int = 0,
+    as_json: Json = False,
+) -> None:
+    """Evaluate a saved policy in an environment.
+
+    Args:
+        episodes: Episodes to play.
+        epsilon: Share of random actions (the paper's 0.4^8).
+        gamma: Discount for the value figures. Default: the one it was trained with.
+        noise: Probability that the environment executes a random action instead.
+        seed: Seed of the episodes.
+    """
+    from rbve import api
+
+    figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed)
+    console.show_figures(f"{policy} in {env}", figures, as_json)
+
+
+def reproduce(
+    name: Positional[
+        Annotated[
+            tuple[str, ...], arg(metavar="NAME", help=f"One or more of {EXPERIMENTS}; or all.")
+        ]
+    ],
+    /,
+    scale: Literal["quick", "desk", "paper"] = "quick",
+    out: Path = Path("study"),
+) -> None:
+    """Run figures or tables of the paper: record the data, train, evaluate; then `rbve report OUT`.
+
+    Run the same command again after an interruption: recordings, runs and rows go on where they
+    stopped. Experiments in one folder share recordings and equal runs.
+
+    Args:
+        scale: quick = minutes, desk = hours on a few cores, paper = the paper's numbers.
+        out: Folder for recordings, runs and rows.
+    """
+    from rbve import api
+    from rbve.sweep import study
+    from rbve.training.run import is_finished
+
+    need_one("NAME", name)
+    del api  # sets JAX up
+    chosen = [experiments.load(each) for each in (experiments.names() if "all" in name else name)]
+    size = study.scale_named(scale)
+    wanted = study.recordings(chosen, size)
+    missing = [each for each in wanted if not study.is_recorded(each.folder(out))]
+    total = sum(each.episodes for each in missing)
+    with console.bar(f"recording {len(missing)} datasets", total, "episodes") as bar:
+        study.record_all(wanted, out, lambda each, fresh, last: bar.advance(fresh, last))
+    jobs = {job.id: job for each in chosen for job in study.jobs(each, size, out)}
+    left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
+    updates = sum(job.spec.steps for job in left)
+    with console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
+        study.run(
+            chosen, size, out, lambda p: bar.advance(p.job.spec.every, p.metrics.get("return"))
+        )
