@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import minari
 import numpy as np
 import pytest
 from gymnasium import spaces
 
-from rbve.data import Dataset, Episode, load, write
+from rbve.data import Dataset, Episode, gather, load, write
 from rbve.data.dataset import OPTIONAL_COLUMNS
 from rbve.data.features import Feature, Features
 from rbve.data.formats import read, recognise
@@ -111,6 +113,7 @@ def test_observations_of_any_type(root: Path, format: str, dtype: str, shape: tu
     theirs = minari.load_dataset("x-v1")
     assert theirs.observation_space.shape == shape
     assert theirs.observation_space.dtype == dtype
+    assert theirs[0].infos == {}
     for episode, (seen, *_) in zip(theirs, steps, strict=True):
         assert episode.observations.dtype == dtype
         np.testing.assert_array_equal(episode.observations, seen)
@@ -198,15 +201,35 @@ def test_a_failed_write_leaves_nothing(root: Path, format: str) -> None:
     assert list(root.iterdir()) == []
 
 
+def test_wrong_values_are_not_written(root: Path) -> None:
+    data = rich()
+    wrong = replace(data, reward=np.where(np.arange(7) == 3, np.nan, data.reward))
+    with pytest.raises(ValueError, match="x: episode 1, step 0: the reward is not finite"):
+        write(wrong, root / "x", "minari")
+    assert list(root.iterdir()) == []
+
+
 def test_parts_are_bounded_and_counted(root: Path) -> None:
     write(rich(), root / "x", "minari")
     source = read(root / "x")
     assert (source.total, source.position()) == (3, 0)
     assert sum(part.num_episodes for part in source.parts) == 3
     assert source.position() == 3
-    runs = [Episode.from_steps(np.zeros((n, 250)), [0] * (n - 1), [0] * (n - 1), True) for n in
-            (2, 2, 9, 2)]  # fmt: skip
+    sizes = (2, 2, 9, 2)  # rows of 2000 bytes
+    runs = [
+        Episode.from_steps(np.zeros((n, 250)), [0] * (n - 1), [0] * (n - 1), True) for n in sizes
+    ]
     assert [len(held) for held in groups(iter(runs), most=10_000)] == [2, 1, 1]
+
+
+def test_messages_count_episodes_over_parts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "groups", lambda episodes: groups(episodes, most=1))
+    write(rich(), root / "x", "minari")
+    assert [part.num_episodes for part in read(root / "x").parts] == [1, 1, 1]
+    with h5py.File(root / "x/data/main_data.hdf5", "a") as file:
+        file["episode_2/rewards"][0] = np.nan
+    with pytest.raises(ValueError, match="episode 2, step 0: the reward is not finite"):
+        load(root / "x")
 
 
 def test_h5py_is_asked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +130,12 @@ def test_categories_are_indices(root: Path, data_format: str) -> None:
 
 @pytest.mark.parametrize("data_format", FORMATS)
 def test_dicts_and_tuples_are_joined(root: Path, data_format: str) -> None:
-    space = spaces.Dict(
-        {
-            "speed": spaces.Box(-9, 9, (2,), np.float32),
-            "gear": spaces.Discrete(3),
-            "on": spaces.Tuple((spaces.MultiBinary(2), spaces.MultiDiscrete([2, 4]))),
-        }
-    )
+    inner = {
+        "speed": spaces.Box(-9, 9, (2,), np.float32),
+        "gear": spaces.Discrete(3),
+        "on": spaces.Tuple((spaces.MultiBinary(2), spaces.MultiDiscrete([2, 4]))),
+    }
+    space = spaces.Dict(OrderedDict(inner))  # a plain dict would be sorted
     seen = {
         "speed": np.array([[0.1, 0.2], [0.3, 0.4]], np.float32),
         "gear": np.array([2, 1]),

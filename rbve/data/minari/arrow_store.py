@@ -161,7 +161,11 @@ class Writer:
             values = getattr(episode, name)
             columns[name] = pa.array(np.append(values, np.zeros(1, values.dtype)))
         if episode.infos:
-            columns["infos"] = struct_of(episode.infos)
+            infos = [
+                fixed_lists(values) if values.ndim > 1 else pa.array(values)
+                for values in episode.infos.values()
+            ]
+            columns["infos"] = pa.StructArray.from_arrays(infos, list(episode.infos))
         batch = pa.record_batch(columns)
         folder = self.folder / str(index)
         folder.mkdir()
@@ -177,14 +181,3 @@ class Writer:
 def fixed_lists(values: np.ndarray) -> pa.Array:
     flat = pa.array(values.reshape(-1))
     return pa.FixedSizeListArray.from_arrays(flat, values[:1].size)
-
-
-def struct_of(infos: dict[str, np.ndarray]) -> pa.Array:
-    arrays, fields = [], []
-    for name, values in infos.items():
-        array = fixed_lists(values) if values.ndim > 1 else pa.array(values)
-        # Minari shapes rows by this.
-        shape = {"shape": str(values.shape[1])} if values.ndim > 1 else None
-        arrays.append(array)
-        fields.append(pa.field(name, array.type, metadata=shape))
-    return pa.StructArray.from_arrays(arrays, fields=fields)
