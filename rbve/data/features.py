@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -141,4 +142,5 @@ class Features:
 
 
 def is_finite(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    # A whole number may have more digits than a float can count.
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max

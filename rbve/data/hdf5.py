@@ -28,7 +28,7 @@ def require_h5py() -> Any:
     try:
         import h5py
     except ImportError:
-        raise ImportError('HDF5 files need h5py: pip install "rbve[minari]"') from None
+        raise ImportError('HDF5 files need h5py: pip install "rbve[hdf5]"') from None
     return h5py
 
 

@@ -94,6 +94,14 @@ def test_progress_reaches_the_file_size(put: Put) -> None:
     assert source.position() == source.total == path.stat().st_size
 
 
+def test_row_numbers_of_data_frames_are_no_observation(put: Put) -> None:
+    source = read(put(",episode,x,action,reward\n0,1,0.5,0,1\n1,1,1.5,1,2\n"))
+    data = Dataset.join(source.parts)
+    assert data.features is not None
+    assert data.features.names == ["x"]
+    assert any("without a name" in note for note in source.notes)
+
+
 def test_names_beyond_ascii(put: Put) -> None:
     data = joined(
         put("визит,возраст,действие,награда\n1,61,α β,1\n1,62,ä,2\n"),
@@ -248,11 +256,21 @@ def test_a_truncated_gzip(put: Put) -> None:
 def test_text_that_is_not_utf_8(put: Put) -> None:
     content = "episode,word,action,reward\n1,caf\u00e9,0,1\n1,th\u00e9,0,1\n".encode("latin-1")
     path = put(content)
-    with pytest.raises(ValueError, match="line 2: column 'word' is not UTF-8"):
+    with pytest.raises(ValueError, match=r"line 2: not UTF-8 text \(b'1,caf\\xe9,0,1'\)"):
         read(path)
-    assert kinds(path) == ["undecodable text"] * 2
-    assert kinds(put(PLAIN.encode("utf-16"))) == ["undecodable text"]
+    assert kinds(path) == ["undecodable text"]
+    assert kinds(put(PLAIN.encode("utf-16")))[0] == "undecodable text"
+    assert kinds(put(PLAIN.encode("utf-16-le")))[0] == "undecodable text"
     assert kinds(put(b"episode,caf\xe9,action,reward\n1,1,0,1\n")) == ["undecodable text"]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_signs_of_several_bytes_wherever_blocks_end(put: Put) -> None:
+    names = [f"{'xyz'[: index % 4]}žлуť😀{index % 50}" for index in range(400)]
+    data = joined(put(many(names)))
+    assert data.features is not None
+    categories = data.features.columns[0].categories
+    assert [categories[int(code)] for code in data.obs[:400, 0]] == names
 
 
 def test_lines_of_another_length(put: Put) -> None:

@@ -235,9 +235,9 @@ def test_messages_count_episodes_over_parts(root: Path, monkeypatch: pytest.Monk
 def test_h5py_is_asked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(rich(), root / "x", "minari")
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(ImportError, match=r'pip install "rbve\[minari\]"'):
+    with pytest.raises(ImportError, match=r'pip install "rbve\[hdf5\]"'):
         read(root / "x")
-    with pytest.raises(ImportError, match=r'pip install "rbve\[minari\]"'):
+    with pytest.raises(ImportError, match=r'pip install "rbve\[hdf5\]"'):
         write(rich(), root / "y", "minari")
     write(rich(), root / "y", "minari_arrow")
     assert_same(load(root / "y"), rich())
