@@ -10,6 +10,7 @@ from rich.text import Text
 from rbve import console
 from rbve.audit import WORDS, Audit
 from rbve.audit.measure import Histogram, Spread
+from rbve.audit.verdict import counted
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a full bar
@@ -49,8 +50,8 @@ def held(audit: Audit) -> Iterator[tuple[str, str]]:
     counts, weights = audit.counts, audit.weights
     yield (
         "holds",
-        f"{counts.episodes:,} episodes, {counts.transitions:,} decisions, {len(audit.actions)} "
-        f"actions, observations {audit.observation}",
+        f"{counted(counts.episodes, 'episode')}, {counted(counts.transitions, 'decision')}, "
+        f"{counted(len(audit.actions), 'action')}, observations {audit.observation}",
     )
     ends = f"{counts.terminated:,} terminated, {counts.truncated:,} truncated"
     if counts.fragments:

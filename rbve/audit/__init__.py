@@ -18,6 +18,7 @@ from rbve.audit.verdict import (
     WORDS,
     Finding,
     Verdict,
+    counted,
     from_faults,
     verdict,
     worst_first,
@@ -133,15 +134,16 @@ def remarks(found: Audit) -> Iterator[str]:
         yield f"regions rest on {found.support.sampled:,} decisions, drawn at random"
     if found.scan.copies and found.scan.chance_copies:
         yield (
-            f"{found.scan.copies:,} episodes equal an earlier one; states recur so often that "
-            "this may be chance"
+            f"{counted(found.scan.copies, 'episode')} with an equal one before; states recur so "
+            "often that this may be chance"
         )
     if found.counts.fragments:
         yield (
-            f"{found.counts.fragments:,} fragments have no V̂; the return of their episode stands in"
+            f"{counted(found.counts.fragments, 'fragment')} without V̂; the return of the episode "
+            "stands in"
         )
     if found.counts.without_final:
-        yield f"{found.counts.without_final:,} episodes lack their final observation"
+        yield f"{counted(found.counts.without_final, 'episode')} without a final observation"
     if not found.provenance.get("finished", True):
         yield "the recording was interrupted; every complete episode is here"
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from rbve.audit.reading import place, without_observations
 from rbve.audit.scan import Scan
-from rbve.audit.verdict import Finding
+from rbve.audit.verdict import Finding, listed
 from rbve.data.check import faults
 from rbve.data.dataset import Dataset
 
@@ -22,7 +22,6 @@ SCALE_RATIO = 1e3
 DARKEST_PICTURE = 32
 # Standing still is common; but no behaviour repeats state, action and reward in half its rows.
 REPEATED_ROWS = 0.4
-NAMED = 5  # columns listed by name
 
 
 def findings(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
@@ -94,12 +93,12 @@ def odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
     if dataset.obs.dtype == np.uint8 or never_seen(dataset, scan):
         constant = []
     if constant:
-        values = [f"{column.name} = {column.low:g}" for column in constant[:NAMED]]
+        values = [f"{column.name} = {column.low:g}" for column in constant]
         yield Finding(
             "constant columns",
             "look",
             f"{len(constant)} of {len(scan.columns)} observation columns never change: "
-            f"{listed(values, len(constant))}",
+            f"{listed(values)}",
             "they tell states apart in no way, and may be a failed join or a dead sensor",
             "check where they come from; leave them out of the observation if they mean nothing",
         )
@@ -179,9 +178,3 @@ def copies(scan: Scan) -> Iterator[Finding]:
             "drop repeated rows if the recorder wrote them twice; ignore this if the world "
             "truly stood still",
         )
-
-
-def listed(names: Sequence[str], count: int | None = None) -> str:
-    total = len(names) if count is None else count
-    more = f" and {total - NAMED} more" if total > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

@@ -9,7 +9,7 @@ import numpy as np
 
 from rbve.audit.measure import Counts
 from rbve.audit.sample import Sample
-from rbve.audit.verdict import Finding
+from rbve.audit.verdict import Finding, counted
 from rbve.data.dataset import Dataset
 
 FEW_ROWS = 100  # fewer decisions than a batch holds
@@ -83,7 +83,7 @@ def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
         yield Finding(
             "very little data",
             "look",
-            f"{counts.transitions} decisions in {counts.episodes} episodes",
+            f"{counted(counts.transitions, 'decision')} in {counted(counts.episodes, 'episode')}",
             "a network learns such a log by heart",
             "gather more episodes before believing any result",
         )
@@ -125,8 +125,8 @@ def cut_episodes(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Findi
         yield Finding(
             "trailing partial episode",
             "look",
-            f"the last episode ({ends.first_cut}) stops after {steps} steps without an end, as no "
-            "other does",
+            f"the last episode ({ends.first_cut}) stops after {counted(steps, 'step')} without an "
+            "end, as no other does",
             "its V̂ lacks the rewards that came after the recording stopped",
             "drop it, or record on until it ends",
         )
@@ -135,7 +135,7 @@ def cut_episodes(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Findi
             "episodes cut short",
             "look",
             f"{ends.cut:,} of {counts.episodes:,} episodes are truncated at lengths that are no "
-            f"common limit, such as episode {ends.first_cut} after {steps} steps",
+            f"common limit, such as episode {ends.first_cut} after {counted(steps, 'step')}",
             "their V̂ lacks the rewards that came after the cut",
             "if these ends are real, read the log with `--ends terminated`; else keep whole "
             "episodes only",

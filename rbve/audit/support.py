@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rbve.audit.sample import Sample
-from rbve.audit.verdict import Finding
+from rbve.audit.verdict import Finding, listed
 from rbve.data.dataset import Dataset
 
 CELLS = 64  # at most: a heat map a person can read
@@ -123,19 +123,30 @@ def masks(dataset: Dataset, final: np.ndarray) -> tuple[list[int] | None, float,
 
 
 def centres(states: np.ndarray, actions: int, seed: int) -> np.ndarray:
-    """(K, D) by k-means from random different states."""
+    """(K, D) by k-means."""
     rng = np.random.default_rng([seed, 3])
     if len(states) > FIT_ROWS:
         states = states[np.sort(rng.choice(len(states), FIT_ROWS, replace=False))]
     wanted = int(np.clip(len(states) // (ROWS_PER_PAIR * actions), 1, CELLS))
-    different = np.unique(states, axis=0)
-    found = rng.permutation(different)[:wanted]
+    found = apart(states, wanted, rng)
     for _ in range(ROUNDS):
         cell = assign(states, found)
         size = np.bincount(cell, minlength=len(found))
         total = sums(cell, states, len(found))
         found = np.where(size[:, None] > 0, total / np.maximum(size, 1)[:, None], found)
     return found
+
+
+def apart(states: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarray:
+    """States to start from, each drawn by its squared distance to those before (k-means++)."""
+    chosen = [int(rng.integers(len(states)))]
+    distance = np.full(len(states), np.inf)
+    while len(chosen) < wanted:
+        distance = np.minimum(distance, ((states - states[chosen[-1]]) ** 2).sum(axis=1))
+        if not distance.any():
+            break  # no more different states
+        chosen.append(int(rng.choice(len(states), p=distance / distance.sum())))
+    return states[chosen]
 
 
 def assign(states: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -156,8 +167,10 @@ def sums(cell: np.ndarray, values: np.ndarray, cells: int) -> np.ndarray:
 
 
 def one_sided(choices: Choices) -> float:
+    """Cells of a few rows alone cannot tell, and are left out."""
     alone = (choices.pairs >= ENOUGH).sum(axis=1) <= 1
-    free = choices.options > 1
+    telling = choices.pairs.sum(axis=1) >= ROWS_PER_PAIR * 2
+    free = (choices.options > 1) & telling[choices.cell]
     return float(alone[choices.cell[free]].mean()) if free.any() else 0.0
 
 
@@ -229,12 +242,13 @@ def rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
         unused = []
     rare = [a for a, count in enumerate(found.counts) if 0 < count < RARE_ROWS] + unused
     if rare:
-        shown = [f"{dataset.actions[a]}: {found.counts[a]:,} rows" for a in sorted(rare)]
+        shown = [f"{dataset.actions[a]} {found.counts[a]:,}" for a in sorted(rare)]
         yield Finding(
             "actions without support",
             "look",
-            f"of {sum(found.counts):,} decisions: {'; '.join(shown[:10])}",
-            f"fewer than {RARE_ROWS} rows cannot say what an action is worth",
+            f"{len(rare)} of {dataset.num_actions} actions have fewer than {RARE_ROWS} of "
+            f"{sum(found.counts):,} decisions: {listed(shown)}",
+            "so few rows cannot say what an action is worth",
             "leave such actions out of the action set, mask them, or add data",
         )
 

@@ -14,6 +14,7 @@ Verdict = Literal["fine", "look", "stop"]
 WORDS: dict[str, str] = {"fine": "fine", "look": "look at this", "stop": "do not train"}
 # For scripts; 1 and 2 stay what shells and this program use for errors.
 EXIT_CODES: dict[str, int] = {"fine": 0, "look": 3, "stop": 4}
+NAMED = 6  # columns or actions listed by name
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,15 @@ def verdict(findings: Sequence[Finding]) -> Verdict:
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: finding.level != "stop")
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def from_faults(faults: Sequence[Fault]) -> Iterable[Finding]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rbve.audit.measure import Histogram, Spread, histogram, spread
 from rbve.audit.reading import without_observations
-from rbve.audit.verdict import Finding
+from rbve.audit.verdict import Finding, counted
 from rbve.data.dataset import Dataset
 from rbve.data.transitions import View, transitions
 
@@ -184,7 +184,7 @@ def findings(found: Weights) -> Iterator[Finding]:
             "weights dominated by few rows",
             "look",
             f"at β = {found.beta:g} half of all ranking weight lies on {asked.half:.1%} of rows, "
-            f"in {found.half_episodes:,} episodes (effective share {asked.effective:.0%}, "
+            f"in {counted(found.half_episodes, 'episode')} (effective share {asked.effective:.0%}, "
             f"{asked.clipped:.1%} at the cap)",
             "the ranking term then imitates those few and is silent about the rest",
             f"train with `{found.flags}`",

@@ -36,8 +36,9 @@ def with_column(dataset: Dataset, values: Any) -> Dataset:
 def test_a_nan_in_an_observation(walk_log: Dataset) -> None:
     obs = walk_log.obs.copy()
     obs[walk_log.offsets[8] + 3, 2] = np.nan
+    obs[walk_log.offsets[90], 2] = -np.inf
     finding = only(audit(replace(walk_log, obs=obs)), "observations not finite", "stop")
-    assert "in 1 of" in finding.seen
+    assert "in 2 of" in finding.seen
     assert "column 2, first in episode 8, step 3" in finding.seen
 
 
@@ -57,6 +58,9 @@ def test_a_constant_column(walk_log: Dataset) -> None:
     broken = replace(with_column(walk_log, np.full(len(walk_log.obs), 7)), features=named)
     finding = only(audit(broken), "constant columns", "look")
     assert "1 of 5 observation columns never change: currency = 7" in finding.seen
+    sevens = np.full((len(walk_log.obs), 2), 7)
+    finding = only(audit(with_column(walk_log, sevens)), "constant columns", "look")
+    assert "column 4 = 7, column 5 = 7" in finding.seen  # and not each other's duplicates
 
 
 def test_a_duplicate_column(walk_log: Dataset) -> None:
@@ -115,7 +119,7 @@ def test_an_action_without_support(walk_log: Dataset) -> None:
     sold = np.flatnonzero(action == 2)
     action[sold[4:]] = 1
     finding = only(audit(replace(walk_log, action=action)), "actions without support", "look")
-    assert "sell: 4 rows" in finding.seen
+    assert "1 of 3 actions have fewer than 20 of 1,900 decisions: sell 4" in finding.seen
     assert "buy" not in finding.seen
 
 
