@@ -17,8 +17,6 @@ and, where the default does not serve,
 
 from __future__ import annotations
 
-import ast
-import difflib
 import importlib
 import importlib.util
 import sys
@@ -27,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from rbve import registry
 
 FOLDER = Path(__file__).parent
 
@@ -52,13 +52,11 @@ class NoOptions:
 
 
 def names() -> list[str]:
-    return sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
+    return registry.names(FOLDER)
 
 
 def summary(name: str) -> str:
-    """First line of the file's docstring, read without importing it."""
-    doc = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
-    return (doc or name).splitlines()[0].rstrip(".")
+    return registry.summary(FOLDER, name)
 
 
 def load(name: str) -> Algorithm:
@@ -68,9 +66,7 @@ def load(name: str) -> Algorithm:
     elif name in names():
         module = importlib.import_module(f"rbve.algorithms.{name}")
     else:
-        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown algorithm {name!r}.{hint} Known: {', '.join(names())}")
+        raise registry.unknown("algorithm", name, names())
     return from_module(name, module)
 
 

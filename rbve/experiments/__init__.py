@@ -6,13 +6,13 @@ means at a scale is said once, here.
 
 from __future__ import annotations
 
-import ast
-import difflib
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from rbve import registry
 
 FOLDER = Path(__file__).parent
 NOT_EXPERIMENTS = {"demo"}  # has a command of its own
@@ -67,19 +67,14 @@ SCALES = {
 
 
 def names() -> list[str]:
-    found = {file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_")}
-    return sorted(found - NOT_EXPERIMENTS)
+    return [name for name in registry.names(FOLDER) if name not in NOT_EXPERIMENTS]
 
 
 def summary(name: str) -> str:
-    """First line of the file's docstring, read without importing it."""
-    doc = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
-    return (doc or name).splitlines()[0].rstrip(".")
+    return registry.summary(FOLDER, name)
 
 
 def load(name: str) -> Experiment:
     if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown experiment {name!r}.{hint} Known: {', '.join(names())}")
+        raise registry.unknown("experiment", name, names())
     return importlib.import_module(f"rbve.experiments.{name}").EXPERIMENT

@@ -15,15 +15,14 @@ and, where it applies,
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import difflib
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rbve import registry
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
 from rbve.data.source import OnFault, Source, parts_of, refuse
@@ -32,20 +31,16 @@ FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    return sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
+    return registry.names(FOLDER)
 
 
 def summary(name: str) -> str:
-    """First line of the file's docstring, read without importing it."""
-    doc = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
-    return (doc or name).splitlines()[0].rstrip(".")
+    return registry.summary(FOLDER, name)
 
 
 def module(name: str) -> ModuleType:
     if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown format {name!r}.{hint} Known: {', '.join(names())}")
+        raise registry.unknown("format", name, names())
     return importlib.import_module(f"rbve.data.formats.{name}")
 
 

@@ -1,0 +1,24 @@
+"""A folder whose files are its members: algorithms, formats, experiments. No list to keep."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
+
+
+def summary(folder: Path, name: str) -> str:
+    """First line of a file's docstring, read without importing it."""
+    doc = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text()))
+    return (doc or name).splitlines()[0].rstrip(".")
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> ValueError:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return ValueError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}")
