@@ -5,7 +5,8 @@ raw formula. E is the mean over the data, where training takes that of a mini-ba
 
 The β recommended is the one asked for (default: the paper's .5) if it leaves the weights useful,
 else the smallest of the grid from .5 on that does: at least EFFECTIVE of the data counts, and at
-most CLIPPED of it stands at the cap.
+most CLIPPED of it stands at the cap. The normalisation recommended is always `dataset`: what β does
+then hangs on the shape of V̂ alone, not on the scale of the rewards.
 """
 
 from __future__ import annotations

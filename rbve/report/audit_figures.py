@@ -128,7 +128,7 @@ def regions(names: Sequence[str], cells: Sequence[Sequence[int]], enough: int) -
         parts.append(text(left - 6, TOP + 2 + row * BAR, clipped(name), "end"))
     note = (
         f"{len(cells)} regions of like states from left to right, as wide as they are visited; "
-        f"darker: taken more often there; hatched: fewer than {enough} rows"
+        f"stronger colour: taken more often there; hatched: fewer than {enough} rows"
     )
     words = (
         f"Actions over the state space. {note}. {thin} of {len(cells) * len(names)} region-action "
