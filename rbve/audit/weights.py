@@ -73,7 +73,7 @@ def measure(dataset: Dataset, gamma: float, beta: float) -> Weights:
         betas = sorted({*GRID, beta})
         effects = [effect(g, b, how) for how in ("dataset", "none") for b in betas]
         chosen = recommend(effects, beta)
-        flags = f"--set beta={chosen.beta:g} normalise={chosen.normalise}"
+        flags = f"--set beta={chosen.beta:g} --set normalise={chosen.normalise}"
     weight = weights(g, beta, "dataset") if varies else np.ones(len(g))
     horizon, seen, beyond = horizon_of(dataset, gamma)
     return Weights(
