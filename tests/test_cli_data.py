@@ -213,6 +213,29 @@ def test_flags_for_logs_do_not_fit_other_formats(tmp_path: Path, catch_path: Pat
     assert "'episode' is a choice for CSV and Parquet logs" in done.err
 
 
+@pytest.mark.skipif(
+    "RBVE_RLU_SAMPLES" not in os.environ, reason="RBVE_RLU_SAMPLES names no folder of real records"
+)
+def test_real_records_from_shards_to_a_policy(tmp_path: Path) -> None:
+    samples = Path(os.environ["RBVE_RLU_SAMPLES"])
+    store = tmp_path / "asterix"
+    done = run("convert", samples / "atari_episodes", store, "--actions", "18")
+    assert done.code == 0, done.err
+    data = load(store)
+    assert (data.num_transitions, float(data.episode_return[0]), data.num_actions) == (310, 17, 18)
+    assert data.obs_shape == (84, 84, 1)
+    few = ("--steps", 4, "--every", 2, "--batch-size", 4, "--hidden", 8, "--stack", 4)
+    done = run("train", store, *few, "--out", tmp_path / "runs")
+    assert done.code == 0, done.err
+    (file,) = (tmp_path / "runs").glob("*/policy.safetensors")
+    policy = Policy.load(file)
+    assert policy.obs_shape == (84, 84, 4)
+    frames = np.concatenate([data.obs[k] for k in range(4)], axis=-1)
+    assert policy.q_values(frames).shape == (18,)
+    done = run("convert", samples / "atari_episodes", tmp_path / "b", "--actions", "up", "down")
+    assert (done.code, "how many there are" in done.err) == (2, True)
+
+
 def test_a_log_is_not_trained_on_directly() -> None:
     done = run("train", VISITS)
     assert done.code == 2

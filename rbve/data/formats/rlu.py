@@ -57,6 +57,10 @@ class Options:
     actions: int | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.actions, tuple):  # from the command line, where logs list names
+            if len(self.actions) != 1 or not self.actions[0].isdecimal():
+                raise ValueError(f"actions must be how many there are; got {self.actions}")
+            object.__setattr__(self, "actions", int(self.actions[0]))
         if self.actions is not None and not 1 <= self.actions <= MOST_ACTIONS:
             raise ValueError(f"actions must lie in 1 to {MOST_ACTIONS}; got {self.actions}")
 
