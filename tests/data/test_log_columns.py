@@ -96,6 +96,42 @@ def test_lone_sarsa_tuples(make: Make) -> None:
     np.testing.assert_array_equal(found.discount, [0.5, 0])
 
 
+def test_categories_that_only_come_next(make: Make) -> None:
+    data, _ = joined(
+        make(
+            s=["b", "c"],
+            s2=["c", "a"],
+            action=[0, 1],
+            reward=[1, 1],
+            legal_0=[1, 0],
+            legal_1=[0, 1],
+        ),
+        Options(observation=("s",), next_observation=("s2",)),
+    )
+    assert data.features is not None
+    assert data.features.columns[0].categories == ("a", "b", "c")
+    np.testing.assert_array_equal(data.obs[:, 0], [1, 2, 2, 0])
+    # What is legal after a transition is unknown, so anything may be.
+    assert data.legal is not None
+    np.testing.assert_array_equal(data.legal, [[1, 0], [1, 1], [0, 1], [1, 1]])
+
+
+def test_a_terminated_fragment_has_no_next_action(make: Make) -> None:
+    data, _ = joined(
+        make(
+            episode=[1, 1, 2, 2],
+            x=[1, 2, 3, 4],
+            action=[0, 1, 1, 1],
+            reward=[1, None, 2, None],
+            terminated=[0, 1, 0, 0],
+            complete=[0, 0, 0, 0],
+        )
+    )
+    np.testing.assert_array_equal(data.action, [0, -1, 1, 1])
+    np.testing.assert_array_equal(data.terminated, [True, False])  # in the final row, too
+    assert data.finals_known.all()
+
+
 def test_a_terminated_tuple_has_no_next_action(make: Make) -> None:
     data, _ = joined(
         make(

@@ -144,7 +144,7 @@ def test_floats_stand_for_ids_with_gaps(put: Put) -> None:
             reward=[1.0, float("nan"), 2.0, float("nan")],
             half=pa.array([1.5, 2.5, 3.5, 4.5], pa.float16()),
             cents=pa.array([1, 2, 3, 4]).cast(pa.decimal128(21, 2)),
-            word=pa.array(["u", "v", "u", "w"]).dictionary_encode(),
+            word=pa.array(["v", "u", "v", "w"]).dictionary_encode(),
             wide=pa.array(["u", "v", "u", "v"], pa.large_string()),
             yes=[True, False, True, True],
             day=pa.array([0, 1, 2, 3], pa.date32()),
@@ -158,8 +158,26 @@ def test_floats_stand_for_ids_with_gaps(put: Put) -> None:
     assert data.features.names == ["half", "cents", "word", "wide", "yes"]  # dates are left out
     np.testing.assert_array_equal(
         data.obs,
-        [[1.5, 1, 0, 0, 1], [2.5, 2, 1, 1, 0], [3.5, 3, 0, 0, 1], [4.5, 4, 2, 1, 1]],
+        [[1.5, 1, 1, 0, 1], [2.5, 2, 0, 1, 0], [3.5, 3, 1, 0, 1], [4.5, 4, 2, 1, 1]],
     )
+
+
+def test_flags_with_gaps_are_floats_there(put: Put) -> None:
+    gap = float("nan")
+    data = joined(put(**BASE, x=[1, 2, 3], terminated=[gap, 1.0, gap], complete=[gap, gap, 0.0]))
+    np.testing.assert_array_equal(data.terminated, [True, False])
+    np.testing.assert_array_equal(data.complete, [True, False])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 64])
+def test_a_split_episode_wherever_batches_end(
+    put: Put, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(parquet, "MAX_ROWS", rows)
+    ids = [2, 2, 5, 5, 5, 2, 9]
+    path = put(episode=ids, x=[1] * 7, action=[0] * 7, reward=[0.0] * 7)
+    with pytest.raises(ValueError, match=r"row 5: episode 2 .* after row 0"):
+        joined(path)
 
 
 def test_columns_that_are_no_observation_are_named(put: Put) -> None:

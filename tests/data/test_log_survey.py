@@ -111,6 +111,24 @@ def test_whole_numbers_beyond_floats_are_noted(put: Put) -> None:
     assert data.obs[0, 0] == 2**60 + 1
 
 
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("reward", ["1.5", "2.5"]),
+        ("time", [[1], [2]]),
+        ("terminated", [[0], [1]]),
+        ("action", [[0], [1]]),
+        ("episode", [{"id": 1}, {"id": 1}]),
+        ("propensity", [b"1", b"1"]),
+        ("legal", ["0,1", "1,1"]),
+        ("legal", [["a"], ["b"]]),
+    ],
+)
+def test_types_no_role_can_use_are_named(put: Put, column: str, values: list[Any]) -> None:
+    with pytest.raises(ValueError, match=rf"log.parquet: column '{column}' holds .*, and needs "):
+        read(put(**{"x": [1, 2], column: values}))
+
+
 # Categories
 
 

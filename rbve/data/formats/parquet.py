@@ -93,6 +93,7 @@ class ParquetLog:
             with self.open() as file:
                 for batch in file.iter_batches(size, columns=list(columns), use_threads=False):
                     if len(batch):
+                        batch.validate(full=True)
                         self.read_rows += len(batch)
                         yield batch
         except DAMAGE as error:
@@ -176,4 +177,6 @@ def open_writer(file: Any, first: pa.Table, part: Dataset) -> pq.ParquetWriter:
         "provenance": part.provenance,
     }
     schema = first.schema.with_metadata({KEY: json.dumps(facts).encode()})
-    return pq.ParquetWriter(file, schema, compression="zstd")
+    # Statistics of arrays serve no query and take more time than the rest.
+    plain = [field.name for field in schema if not pa.types.is_nested(field.type)]
+    return pq.ParquetWriter(file, schema, compression="zstd", write_statistics=plain)

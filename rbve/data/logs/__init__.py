@@ -1,14 +1,14 @@
 """Logs: tables with one row per decision, read in a survey and a reading pass.
 
-    options    which column is what
-    roles      the options against the columns a file has
-    survey     statistics, categories and the action set, over the whole file
-    values     Arrow columns to NumPy columns
-    episodes   rows cut into episodes, episodes gathered into parts
-    text       the types of a text file's columns
-    rows       the way back: parts to tables
-
-A file format only opens its file as a Log (see log.py).
+options    which column is what
+log        what a file format has to offer; the reporter of faults
+text       text files as such a log; kinds: the types of their columns
+roles      the options against the columns a file has; fit: whether their types suit
+survey     the action set, categories and statistics (gather), over the whole file
+columns    batches to NumPy columns (values)
+cut        where episodes begin
+episodes   whole episodes to parts of a Dataset, after checks
+rows       the way back: parts to tables
 """
 
 from rbve.data.logs.options import Options, from_toml

@@ -21,12 +21,6 @@ class Cutter(Protocol):
 
 def make_cutter(log: Log, plan: Plan, report: Report) -> Cutter:
     if plan.roles.episode is not None:
-        kind = log.types[plan.roles.episode]
-        if pa.types.is_nested(kind):
-            report.fatal(
-                "mixed types",
-                f"column {plan.roles.episode!r} holds {kind}; an episode's id is one value",
-            )
         return ByIds(log, plan.roles.episode, report)
     return ByFlags() if plan.roles.cut == "flags" else EveryRow()
 
@@ -94,8 +88,9 @@ class Runs:
         result = np.append(True, changed.to_numpy(zero_copy_only=False))
         if self.last is not None:
             result[0] = column[0] != self.last
-            self.rising &= not result[0] or bool(pc.greater(column[0], self.last).as_py())
         values = column.filter(pa.array(result))
+        if self.last is not None and len(values):
+            self.rising &= pc.greater(values[0], self.last).as_py() is True
         self.rising &= pc.all(pc.greater(values[1:], values[:-1])).as_py() is not False
         self.last = column[len(column) - 1]
         return result
@@ -103,6 +98,8 @@ class Runs:
 
 def comparable(column: pa.Array) -> pa.Array:
     column = without_nan(plain(column))
+    if pa.types.is_null(column.type):
+        return column.cast(pa.int8())
     return ticks(column) if pa.types.is_temporal(column.type) else column
 
 

@@ -40,7 +40,7 @@ def parts(log: Log, plan: Plan, report: Report, provenance: dict[str, Any]) -> I
             table = joined(held)
             stop = last_start - first
             yield from builder.part({name: column[:stop] for name, column in table.items()}, first)
-            held = [{name: column[stop:] for name, column in table.items()}]
+            held = [{name: column[stop:].copy() for name, column in table.items()}]
             first, rows = last_start, rows - stop
             del table
     if rows:
@@ -92,7 +92,8 @@ class Builder:
         self.checks.run(table, starts, ends, final, first)
         if last and self.plan.roles.cut == "flags":
             self.checks.trailing(table, int(ends[-1]))
-        dataset = self.build(table, starts, stops, final)
+        with np.errstate(over="ignore", invalid="ignore"):  # the checks have spoken
+            dataset = self.build(table, starts, stops, final)
         self.episodes += dataset.num_episodes
         yield dataset
 
@@ -127,8 +128,7 @@ class Builder:
             for name in ("obs", "action", "executed", "propensity", "legal")
             if name in table
         }
-        with np.errstate(over="ignore"):  # the checks have spoken
-            reward = table["reward"].astype(np.float32)[source]
+        reward = table["reward"].astype(np.float32)[source]
         reward[last] = 0
         columns["action"][added] = NO_ACTION
         columns["action"][last[terminated | complete]] = NO_ACTION
@@ -199,8 +199,7 @@ class Builder:
     def returns(
         self, table: Chunk, reward: np.ndarray, offsets: np.ndarray, ends: np.ndarray
     ) -> np.ndarray:
-        with np.errstate(invalid="ignore"):
-            sums = np.add.reduceat(reward.astype(np.float64), offsets[:-1])
+        sums = np.add.reduceat(reward.astype(np.float64), offsets[:-1])
         if "episode_return" not in table:
             return sums
         given = table["episode_return"][ends]

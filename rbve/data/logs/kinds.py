@@ -39,12 +39,9 @@ class Seen:
         texts = cleaned(column)
         if texts.null_count == len(texts):
             return
-        for kind in (pa.int64(), pa.float64()):
-            try:
-                texts.cast(kind)
-            except pa.ArrowInvalid:
-                self.whole = False
-                continue
+        # Casts that fail are slow, so none is tried that failed before.
+        self.whole = self.whole and self.word is None and castable(texts, pa.int64())
+        if self.whole or (self.word is None and castable(texts, pa.float64())):
             if self.number is None:
                 self.number = found(texts, pc.is_valid(texts), first)
             return
@@ -56,7 +53,7 @@ class Seen:
         if self.word is None:
             self.word = found(texts, pc.is_in(texts, words), first)
         self.bools &= bool(pc.all(pc.is_in(pc.utf8_lower(words), BOOLS)).as_py())
-        self.times = self.times and is_time(words)
+        self.times = self.times and castable(words, TIME)
 
 
 def found(texts: pa.Array, matching: pa.Array, first: int) -> Found:
@@ -66,13 +63,15 @@ def found(texts: pa.Array, matching: pa.Array, first: int) -> Found:
 
 def cleaned(column: pa.Array) -> pa.Array:
     """Without blanks around texts; missing where nothing is left, or a word that says so."""
-    column = pc.utf8_trim_whitespace(column)
+    column = pc.ascii_trim_whitespace(column)
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
 
 
-def is_time(words: pa.Array) -> bool:
+def castable(texts: pa.Array, kind: pa.DataType) -> bool:
+    """A sample goes first: every text that is no such value costs time."""
     try:
-        words.cast(TIME)
+        texts[:8].cast(kind)
+        texts.cast(kind)
     except pa.ArrowInvalid:
         return False
     return True

@@ -58,6 +58,7 @@ class Report:
         self.said: set[str] = set()
 
     def fault(self, kind: str, text: str) -> None:
+        text = one_line(text)
         if text not in self.said:
             self.said.add(text)
             self.on_fault(Fault(kind, f"{self.path}: {text}"))
@@ -65,7 +66,7 @@ class Report:
     def fatal(self, kind: str, text: str) -> NoReturn:
         """For what leaves nothing to read on with."""
         self.fault(kind, text)
-        raise ValueError(f"{self.path}: {text}")
+        raise ValueError(f"{self.path}: {one_line(text)}")
 
     def row(self, kind: str, row: int, text: str, like_it: int = 0) -> None:
         more = f" ({like_it} more rows like it)" if like_it else ""
@@ -85,3 +86,8 @@ class Report:
             f"cannot be read from {self.place(row)} on ({words}); the file is cut off or damaged, "
             "copy or export it again",
         )
+
+
+def one_line(text: str) -> str:
+    """Names and values of a file may hold anything."""
+    return " ".join(text.splitlines())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from rbve.data.logs.episodes import parts
+from rbve.data.logs.fit import refuse_unfit
 from rbve.data.logs.log import Log, Own, Report
 from rbve.data.logs.options import Options
 from rbve.data.logs.roles import Resolver, Roles
@@ -19,6 +21,7 @@ def read_log(log: Log, options: Options, report: Report) -> Source:
     roles = resolver.roles()
     notes = resolver.notes
     notes += log.settle(roles, options)
+    refuse_unfit(log, roles, report)
     if log.own is not None:
         plan = own_plan(log.own, roles, options)
         provenance = log.own.provenance
@@ -28,11 +31,19 @@ def read_log(log: Log, options: Options, report: Report) -> Source:
         provenance = {
             "source": log.path.name,
             "format": log.format,
-            "columns": {name: value for name, value in vars(roles).items() if value},
+            "columns": used(roles),
         }
         notes += end_notes(roles, options)
     plan = replace(plan, notes=notes)
     return Source(parts(log, plan, report, provenance), log.total, log.position, notes)
+
+
+def used(roles: Roles) -> dict[str, Any]:
+    """Roles and their columns, for the record."""
+    found = {
+        name: value for name, value in vars(roles).items() if value and name in vars(Options())
+    }
+    return {name: list(value) if type(value) is tuple else value for name, value in found.items()}
 
 
 def own_plan(own: Own, roles: Roles, options: Options) -> Plan:

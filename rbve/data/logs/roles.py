@@ -34,6 +34,8 @@ HINDSIGHT = (
     "next_action",
     "episode_return",
 )
+# What data frames call a column of row numbers they add.
+INDICES = ("", "__index_level_0__")
 # Names of columns that give the outcome away if they slip into the observation.
 TELLTALE = {
     "done": "terminated",
@@ -120,7 +122,7 @@ class Resolver:
     def refuse_duplicates(self) -> None:
         seen: set[str] = set()
         for name in self.log.names:
-            if name in seen:
+            if name in seen and name not in INDICES:
                 self.report.fatal(
                     "duplicate column", f"two columns are called {name!r}; rename one of them"
                 )
@@ -221,6 +223,9 @@ class Resolver:
         if is_array(self.log.types.get("observation")):
             return ("observation",)
         rest = [name for name in self.log.names if name not in taken]
+        if set(rest) & set(INDICES):
+            rest = [name for name in rest if name not in INDICES]
+            self.notes.append("left out: a column without a name, which data frames number rows by")
         unfit = [name for name in rest if not fits(self.log.types.get(name))]
         found = [name for name in rest if name not in unfit]
         if found:

@@ -48,7 +48,7 @@ class Survey:
         return self.log.types[name]
 
     def plan(self) -> Plan:
-        self.refuse_unfit()
+        self.refuse_observations()
         by_id = not self.options.actions and self.gather_actions()
         if not self.array:
             self.gather_features()
@@ -68,7 +68,7 @@ class Survey:
             notes=self.notes,
         )
 
-    def refuse_unfit(self) -> None:
+    def refuse_observations(self) -> None:
         for name in (*self.roles.observation, *self.roles.next_observation):
             kind = self.kind(name)
             if is_array(kind):
@@ -80,20 +80,6 @@ class Survey:
                     "mixed types",
                     f"column {name!r} holds {kind}, which is no number, category or array of "
                     "numbers as the observation needs; leave it out or convert it",
-                )
-        masks = ((self.roles.legal, self.roles.suffixes),)
-        for names, suffixes in (*masks, (self.roles.next_legal, self.roles.next_suffixes)):
-            if names and not suffixes and not is_array(self.kind(names[0])):
-                self.report.fatal(
-                    "mask width",
-                    f"column {names[0]!r} holds {self.kind(names[0])}; legal actions are a column "
-                    "of arrays, or one column per action given by a prefix such as 'legal_*'",
-                )
-        for name in self.roles.decisions:
-            kind = self.kind(name)
-            if not (is_number(kind) or is_category(kind)):
-                self.report.fatal(
-                    "bad action", f"column {name!r} holds {kind}; actions are ids or names"
                 )
 
     def gather_actions(self) -> bool:
@@ -111,10 +97,11 @@ class Survey:
 
     def gather_features(self) -> None:
         for name, following in self.pairs():
-            kinds = [self.kind(each) for each in (name, following) if each]
+            kinds = [self.kind(each) for each in (name, following) if each is not None]
             words = name in self.options.categorical or any(map(is_category, kinds))
-            for each in filter(None, (name, following)):
-                self.found[each] = Words(MAX_CATEGORIES) if words else Numbers()
+            for each in (name, following):
+                if each is not None:
+                    self.found[each] = Words(MAX_CATEGORIES) if words else Numbers()
         for name in self.options.categorical:
             if name not in self.roles.observation:
                 self.report.fault(
@@ -203,7 +190,7 @@ class Survey:
         return Features(tuple(self.feature(name, following) for name, following in self.pairs()))
 
     def feature(self, name: str, following: str | None) -> Feature:
-        found = [self.found[each] for each in (name, following) if each]
+        found = [self.found[each] for each in (name, following) if each is not None]
         if isinstance(found[0], Numbers):
             return found[0].feature(name)
         names = set().union(*(each.names for each in found if isinstance(each, Words)))
@@ -223,10 +210,10 @@ class Survey:
 
     def dtype(self) -> np.dtype:
         """One that holds every column: their common type, else float32 if exact, else float64."""
-        columns = [self.found[each] for pair in self.pairs() for each in pair if each]
+        columns = [self.found[each] for pair in self.pairs() for each in pair if each is not None]
         stats = [each for each in columns if isinstance(each, Numbers)]
         gaps = any(each.gaps for each in columns if isinstance(each, Numbers | Words))
-        kinds = {self.kind(each) for pair in self.pairs() for each in pair if each}
+        kinds = {self.kind(each) for pair in self.pairs() for each in pair if each is not None}
         kind = next(iter(kinds))
         holds = pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not gaps)
         if self.log.typed and len(kinds) == 1 and len(stats) == len(columns) and holds:

@@ -21,6 +21,7 @@ from rbve.data.logs.log import DAMAGE, Own, Report
 from rbve.data.logs.options import Options
 from rbve.data.logs.roles import Roles
 
+ASCII = bytes(code if code < 128 else ord("?") for code in range(256))
 BLOCK = 1 << 22  # bytes parsed at a time
 COMPRESSION = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 PIECE = 1 << 16  # bytes read at a time in search of the header
@@ -28,28 +29,60 @@ MAX_HEADER = 1 << 22  # bytes; a longer one is no header
 
 
 class Counted(io.RawIOBase):
-    """A stream that counts bytes and lines as they pass; blank lines at the end do not count."""
+    """A stream that counts its bytes as they pass."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
-        self.bytes = self.lines = self._blank = 0
+        self.bytes = 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data = self.stream.read(size)
+        data: bytes = self.stream.read(size)
         self.bytes += len(data)
+        return data
+
+    def close(self) -> None:
+        self.stream.close()
+        super().close()
+
+
+class Lines(Counted):
+    """Counts lines, blank ones at the end apart, and keeps back bytes that are not UTF-8."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self.lines = self._blank = 0
+        self.undecodable: tuple[int, bytes] | None = None  # the first: line from 0, bytes
+        self._split = b""  # a sign of which only the first bytes were read yet
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._split
+        while True:  # until there is a whole sign to return
+            fresh = super().read(size - len(data) if size > 0 else size)
+            data += fresh
+            if not fresh or len(data) > 3:
+                break
+        try:
+            whole = (
+                len(data) if data.isascii() else codecs.utf_8_decode(data, "strict", not fresh)[1]
+            )
+        except UnicodeDecodeError as error:
+            line = self.lines + self._blank + data.count(b"\n", 0, error.start)
+            begin = max(data.rfind(b"\n", 0, error.start) + 1, error.start - 20)
+            found = data[begin : error.start + 20].splitlines()[0]
+            self.undecodable = self.undecodable or (line, found)
+            data = data.translate(ASCII)
+            whole = len(data)
+        self._split = data[whole:]
+        data = data[:whole]
         body = data.rstrip(b"\r\n")
         if body:
             self.lines += self._blank + body.count(b"\n")
             self._blank = 0
         self._blank += data.count(b"\n", len(body))
         return data
-
-    def close(self) -> None:
-        self.stream.close()
-        super().close()
 
 
 class Header(NamedTuple):
@@ -84,12 +117,12 @@ class TextLog:
     def place(self, row: int) -> str:
         return f"line {row + 2}" if self.lines_are_rows else f"row {row}"
 
-    def open(self) -> Counted:
+    def open(self) -> Lines:
         self.compressed = Counted(open(self.path, "rb"))  # noqa: SIM115 - closed by its reader
         kind = COMPRESSION.get(self.path.suffix)
         if kind is None:
-            return self.compressed
-        return Counted(pa.CompressedInputStream(pa.PythonFile(self.compressed, "r"), kind))
+            return Lines(self.compressed)
+        return Lines(pa.CompressedInputStream(pa.PythonFile(self.compressed, "r"), kind))
 
     def header(self) -> Header:
         try:
@@ -102,9 +135,10 @@ class TextLog:
         except DAMAGE as error:
             self.report.damage(error, -1)
             raise ValueError(f"{self.path}: not even its header can be read") from None
-        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in start[:200]:
-            self.report.fatal("undecodable text", "is not UTF-8 text; export it again as UTF-8")
-        text = start.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+        if b"\0" in start[:200] and stream.undecodable is None:
+            stream.undecodable = (0, start[:20])
+        self.report_lines(stream)
+        text = start.removeprefix(codecs.BOM_UTF8).decode()
         records = csv.reader(io.StringIO(text, newline=""))
         try:
             skip, record = next(((n, each) for n, each in enumerate(records) if each), (0, []))
@@ -113,11 +147,6 @@ class TextLog:
         if not record:
             self.report.fatal("empty file", "holds no header; the first line names the columns")
         names = [name.strip() for name in record]
-        if any("\udc80" <= sign <= "\udcff" for name in names for sign in name):
-            self.report.fatal(
-                "undecodable text",
-                "the header is not UTF-8 text; export it again as UTF-8",
-            )
         self.lines_are_rows = skip == 0
         return Header(names, skip + 1)
 
@@ -147,41 +176,26 @@ class TextLog:
         stream = self.open()
         try:
             for block in self.reader(stream, columns):
-                self.report_ragged()
+                self.report_lines(stream)
                 if len(block):
-                    yield self.decoded(block, columns, rows)
+                    yield block.rename_columns(list(columns))
                     rows += len(block)
+            self.report_lines(stream)
             self.lines_are_rows &= stream.lines == rows + self.skip - 1
         except DAMAGE as error:
-            self.report_ragged()
+            self.report_lines(stream)
             self.report.damage(error, rows)
         finally:
             stream.close()
 
-    def decoded(self, block: pa.RecordBatch, columns: Sequence[str], first: int) -> pa.RecordBatch:
-        found = []
-        for name, column in zip(columns, block.columns, strict=True):
-            try:
-                found.append(column.cast(pa.string()))
-            except pa.ArrowInvalid:
-                found.append(self.repaired(name, column, first))
-        return pa.record_batch(found, list(columns))
-
-    def repaired(self, name: str, column: pa.Array, first: int) -> pa.Array:
-        """Report the text that is not UTF-8, and read on with signs in its place."""
-        texts = []
-        for row, value in enumerate(column.to_pylist()):
-            text = None if value is None else value.decode("utf-8", "replace")
-            if text is not None and text.encode() != value:
-                self.report.row(
-                    "undecodable text",
-                    first + row,
-                    f"column {name!r} is not UTF-8 text ({value[:20]!r}); export it again as UTF-8",
-                )
-            texts.append(text)
-        return pa.array(texts, pa.string())
-
-    def report_ragged(self) -> None:
+    def report_lines(self, stream: Lines) -> None:
+        """What was found wrong with lines while they were cut into fields."""
+        if stream.undecodable is not None:
+            line, found = stream.undecodable
+            self.report.fault(
+                "undecodable text",
+                f"line {line + 1}: not UTF-8 text ({found!r}); export the file again as UTF-8",
+            )
         for row in self.ragged:
             self.report.fault(
                 "ragged row",
@@ -194,12 +208,12 @@ class TextLog:
         self.ragged.append(row)
         return "skip"
 
-    def reader(self, stream: Counted, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def reader(self, stream: Lines, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # Columns go by number within Arrow, which wants different names.
         keys = [str(index) for index in range(len(self.names))]
         wanted = [keys[self.names.index(name)] for name in columns]
         convert = arrow_csv.ConvertOptions(
-            column_types={key: pa.binary() for key in keys},
+            column_types={key: pa.string() for key in keys},
             include_columns=wanted,
             null_values=NULLS,
             strings_can_be_null=True,
