@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -632,3 +633,30 @@ def test_a_store_is_read_while_it_grows(tmp_path: Path) -> None:
         recorder.communicate()
     assert counts == sorted(counts)
     assert len(set(counts)) == 10
+
+
+def recount(store: Path, column: str, values: np.ndarray) -> None:
+    """Other values in a column, with the checksum of someone who knows how."""
+    data = values.tobytes()
+    (store / f"{column}.bin").write_bytes(data)
+    edit(store, lambda manifest: manifest["columns"][column].update(crc32=zlib.crc32(data)))
+
+
+def test_lengths_that_overflow_are_refused(store: Path) -> None:
+    lengths = np.full(12, 2, np.int64)
+    rows = json.loads((store / MANIFEST).read_text())["rows"]
+    # In 64 bits these add up to the number of rows.
+    lengths[:4] = 2**62
+    lengths[4] = rows - 2 * 7
+    assert int(lengths.sum()) == rows
+    recount(store, "length", lengths)
+    with pytest.raises(ValueError, match="episode lengths do not add up"):
+        load(store)
+
+
+def test_actions_below_none_are_refused(store: Path) -> None:
+    action = np.array(load(store).action)
+    action[1] = -7
+    recount(store, "action", action)
+    with pytest.raises(ValueError, match="the data holds action -7; damaged"):
+        load(store)

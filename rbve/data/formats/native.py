@@ -19,7 +19,7 @@ import numpy as np
 
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
-from rbve.data.episode import OPTIONAL_COLUMNS, Episode, action_names
+from rbve.data.episode import NO_ACTION, OPTIONAL_COLUMNS, Episode, action_names
 from rbve.data.features import Features
 from rbve.data.manifest import (
     DTYPES,
@@ -223,13 +223,17 @@ def open_store(path: Path, verify: bool | int = True) -> Dataset:
     }
     columns |= {name: np.asarray(columns[name]) for name in EPISODE_COLUMNS}
     length = columns.pop("length")
-    if (length < 2).any() or length.sum() != manifest["rows"]:
-        raise ValueError(f"{path}: episode lengths do not add up to {manifest['rows']} rows")
-    if verify and columns["action"].max() >= len(manifest["actions"]):
-        raise ValueError(
-            f"{path / MANIFEST}: names {len(manifest['actions'])} actions and the data holds "
-            f"action {columns['action'].max()}; damaged"
-        )
+    rows = manifest["rows"]
+    if (length < 2).any() or (length > rows).any() or length.sum() != rows:
+        raise ValueError(f"{path}: episode lengths do not add up to {rows} rows")
+    if verify:
+        known, held = len(manifest["actions"]), columns["action"]
+        for action in (int(held.min()), int(held.max())):
+            if not NO_ACTION <= action < known:
+                raise ValueError(
+                    f"{path / MANIFEST}: names {known} actions and the data holds action {action}; "
+                    "damaged"
+                )
     if columns["final_observed"].all():
         columns["final_observed"] = None
     features = None

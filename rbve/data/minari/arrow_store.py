@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,8 @@ def read_facts(file: Path) -> dict[str, Any]:
         raise ValueError(f"{file}: not the metadata of an episode; damaged")
     facts = {name: said[name] for name in FACTS if name in said}
     for name, value in facts.items():
-        if type(value) not in (bool, int, float) or not abs(value) < 1 << 63:
+        largest = sys.float_info.max if type(value) is float else (1 << 63) - 1
+        if type(value) not in (bool, int, float) or not abs(value) <= largest:
             raise ValueError(f"{file}: {name!r} is not a number; damaged")
     return facts
 
