@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pyarrow as pa
 
-from rbve.data.logs.log import Log, Report
+from rbve.data.logs.log import Log, Own, Report
 from rbve.data.logs.roles import Roles, is_array
 from rbve.data.logs.values import is_category, is_number
 
 AMOUNTS = ("reward", "propensity", "episode_return")
 FLAGS = ("terminated", "truncated", "complete")
+MOST_NUMBERS = 1 << 31  # of one observation
 DECISIONS = ("action", "executed", "next_action")
 
 
@@ -43,6 +45,31 @@ def refuse_unfit(log: Log, roles: Roles, report: Report) -> None:
                 check(name, is_flag, "0 and 1, or true and false")
             else:
                 check(name, is_mask, "arrays of 0 and 1, or a prefix such as 'legal_*' instead")
+
+
+def refuse_other_types(own: Own, types: dict[str, pa.DataType], report: Report) -> None:
+    """Refuse a file of our own whose columns no longer hold what its metadata says."""
+    kinds = [bare(types[name]) for name in own.observation]
+    if own.features is not None:
+        fits = all(
+            is_category(kind) if feature.kind == "category" else is_number(kind)
+            for kind, feature in zip(kinds, own.features.columns, strict=True)
+        )
+    elif is_array(kinds[0]):
+        size = math.prod(own.shape)
+        fixed = kinds[0].list_size if pa.types.is_fixed_size_list(kinds[0]) else size
+        fits = is_mask(kinds[0]) and fixed == size <= MOST_NUMBERS
+    else:
+        fits = not own.shape and (is_number(kinds[0]) or pa.types.is_boolean(kinds[0]))
+    action = types.get("action")
+    if action is not None and own.actions == tuple(map(str, range(len(own.actions)))):
+        fits = fits and is_number(bare(action))
+    if not fits:
+        report.fatal(
+            "damaged file",
+            "its columns do not hold what its 'rbve' metadata says; export it again, or remove "
+            "the metadata and name the columns",
+        )
 
 
 def bare(kind: pa.DataType) -> pa.DataType:

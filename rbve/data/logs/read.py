@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rbve.data.logs.episodes import parts
-from rbve.data.logs.fit import refuse_unfit
+from rbve.data.logs.fit import refuse_other_types, refuse_unfit
 from rbve.data.logs.log import Log, Own, Report
 from rbve.data.logs.options import Options
 from rbve.data.logs.roles import Resolver, Roles
@@ -23,6 +23,7 @@ def read_log(log: Log, options: Options, report: Report) -> Source:
     notes += log.settle(roles, options)
     refuse_unfit(log, roles, report)
     if log.own is not None:
+        refuse_other_types(log.own, log.types, report)
         plan = own_plan(log.own, roles, options)
         provenance = log.own.provenance
     else:

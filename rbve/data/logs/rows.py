@@ -39,6 +39,8 @@ def rows_of(part: Dataset) -> Rows:
     observed = np.ones(len(part.action), bool)
     observed[last] = part.finals_known
     written = observed | (part.action >= 0)
+    if part.executed is not None:
+        written |= part.executed >= 0
     for column in (part.legal, part.propensity):
         if column is not None:
             repeats = (column[last] == column[last - 1]).reshape(len(last), -1).all(axis=1)
@@ -76,7 +78,13 @@ def table(part: Dataset, first: int, flat: bool) -> pa.Table:
 
 def observation_names(part: Dataset, flat: bool) -> tuple[str, ...]:
     if part.features is not None:
-        return tuple(map(column_name, part.features.names))
+        names = tuple(map(column_name, part.features.names))
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(
+                f"two columns of the observation would be called {twice!r} in a log; rename one"
+            )
+        return names
     if not flat or not part.obs_shape:
         return ("observation",)
     return tuple(f"observation_{index}" for index in range(int(np.prod(part.obs_shape))))
