@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from support.cli import run
 
 from rbve import rows
-from rbve.cli import main
 from rbve.data import Episode, load
 from rbve.data.formats.native import Writer
 from rbve.training.run import CHECKPOINT, POLICY
@@ -42,23 +39,6 @@ def loss(views, batch, config, options, td, key):
     q = ops.select(views.now.q, batch.action)
     return config.pull * td.penalty(q - batch.g), {"q": q}
 '''
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def run(*arguments: object) -> Result:
-    out, err = io.StringIO(), io.StringIO()
-    code = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main([str(argument) for argument in arguments])
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 0
-    return Result(code, out.getvalue(), err.getvalue())
 
 
 def succeed(*arguments: object) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import io
 import json
 import os
 import signal
@@ -18,31 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from support.cli import run
 
-from rbve.cli import main
 from rbve.data import load
 from rbve.policy import Policy
 
 VISITS = Path(__file__).parent.parent / "examples" / "visits.csv"
 FLAGS = ("--episode", "visit", "--time", "day", "--action", "treatment", "--reward", "outcome")
 SEEN = ("--observation", "age", "blood_pressure", "ward")
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def run(*arguments: object) -> Result:
-    out, err = io.StringIO(), io.StringIO()
-    code = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main([str(argument) for argument in arguments])
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 0
-    return Result(code, out.getvalue(), err.getvalue())
 
 
 def test_a_newcomers_log_in_three_commands(tmp_path: Path) -> None:

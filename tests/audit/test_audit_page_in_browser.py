@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -10,27 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from support.browser import BROWSER, QUIET, needs_browser
 
 from rbve.audit import audit
 from rbve.data import Dataset
 from rbve.report.audit_page import write
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-QUIET = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
 BARS = {"light": (0x3B, 0x6E, 0xA5), "dark": (0x6E, 0xA3, 0xDC)}
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium: apt-get install chromium")
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")

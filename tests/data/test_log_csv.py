@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.logs import joined, kinds
 
 from rbve.data import Dataset, load, write
 from rbve.data.formats import read, recognise
 from rbve.data.logs import Options, text
-from rbve.data.source import Fault
 
 Put = Callable[..., Path]
 
@@ -32,20 +32,6 @@ def put(tmp_path: Path) -> Put:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a few lines in many blocks."""
     monkeypatch.setattr(text, "BLOCK", 64)
-
-
-def joined(path: Path, options: Options | None = None) -> Dataset:
-    return Dataset.join(read(path, options=options).parts)
-
-
-def kinds(path: Path, options: Options | None = None) -> list[str]:
-    found: list[Fault] = []
-    try:
-        list(read(path, options=options, on_fault=found.append).parts)
-    except ValueError as error:
-        assert not isinstance(error, pa.ArrowException)  # noqa: PT017
-        assert str(error).startswith(f"{path}: ")  # noqa: PT017
-    return [fault.kind for fault in found]
 
 
 PLAIN = "episode,x,action,reward\n1,0.5,0,1\n1,1.5,1,2\n2,2.5,0,3\n"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from rbve.data import Dataset
@@ -18,24 +15,6 @@ from rbve.data.logs import Options
 from rbve.data.source import Fault
 
 Make = Callable[..., Path]
-
-
-@pytest.fixture(params=["csv", "parquet"])
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """Writes columns of equal length as a file; None is an empty cell."""
-
-    def write_log(**columns: list[Any]) -> Path:
-        path = tmp_path / f"log.{request.param}"
-        if request.param == "parquet":
-            pq.write_table(pa.table(columns), path)
-            return path
-        with open(path, "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-        return path
-
-    return write_log
 
 
 def good(**more: Any) -> dict[str, list[Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.logs import joined, kinds
 
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.features import Feature, Features
@@ -31,20 +32,6 @@ def put(tmp_path: Path) -> Put:
         return path
 
     return write_table
-
-
-def joined(path: Path, options: Options | None = None) -> Dataset:
-    return Dataset.join(read(path, options=options).parts)
-
-
-def kinds(path: Path, options: Options | None = None) -> list[str]:
-    found: list[Fault] = []
-    try:
-        list(read(path, options=options, on_fault=found.append).parts)
-    except ValueError as error:
-        assert not isinstance(error, pa.ArrowException)  # noqa: PT017
-        assert str(error).startswith(f"{path}: ")  # noqa: PT017
-    return [fault.kind for fault in found]
 
 
 BASE = {"episode": [1, 1, 2], "action": [0, 1, 1], "reward": [1.0, 2.0, 3.0]}

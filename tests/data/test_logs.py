@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from support.logs import joined_with_notes as joined
+from support.logs import said
 
-from rbve.data import Dataset, load, transitions, write
+from rbve.data import load, transitions, write
 from rbve.data.formats import read
 from rbve.data.logs import Options
 from rbve.data.transitions import View
 
 Make = Callable[..., Path]
-
-
-@pytest.fixture(params=["csv", "parquet"])
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """Writes columns of equal length as a file; None is an empty cell."""
-
-    def write_log(**columns: list[Any]) -> Path:
-        path = tmp_path / f"log.{request.param}"
-        if request.param == "parquet":
-            pq.write_table(pa.table(columns), path)
-            return path
-        with open(path, "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-        return path
-
-    return write_log
-
-
-def joined(path: Path, options: Options | None = None) -> tuple[Dataset, list[str]]:
-    """Everything a log holds, and the notes about it."""
-    source = read(path, options=options)
-    return Dataset.join(source.parts), source.notes
-
-
-def said(notes: list[str], *words: str) -> bool:
-    return any(all(word in note for word in words) for note in notes)
 
 
 # The new user's file: columns of one's own, names as actions, no end flag

@@ -1,28 +1,14 @@
-import shutil
 import subprocess
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from support.browser import BROWSER, QUIET, needs_browser
 
 from rbve.report import write_report
 from rbve.rows import Row, RowFile
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-QUIET = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium: apt-get install chromium")
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
