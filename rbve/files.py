@@ -40,6 +40,14 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"{path}: not valid JSON ({error}); the file is damaged") from None
 
 
+def refuse_to_overwrite(path: Path, overwrite: bool) -> None:
+    """Of a file that is about to be written."""
+    if path.is_dir():
+        raise ValueError(f"{path}: exists and is a folder; choose another path")
+    if path.exists() and not overwrite:
+        raise ValueError(f"{path}: already exists; pass --overwrite or choose another")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path beside the target to write a file or folder to; it becomes the target at the end.

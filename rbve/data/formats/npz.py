@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from rbve.data.formats.native import columns_of
 from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, NUMBERS, ROW_COLUMNS
 from rbve.data.npy import AGAIN, Archive, Member, Spool
 from rbve.data.source import PART_BYTES, Source
+from rbve.files import refuse_to_overwrite, remove, replacing
 
 SUFFIX = ".npz"
 SCHEMA = 1
@@ -37,22 +37,18 @@ def recognises(path: Path) -> bool:
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Columns grow in files beside the target, which appears when it is complete."""
-    if path.is_dir():
-        raise ValueError(f"{path}: exists and is a folder; choose another path")
-    if path.exists() and not overwrite:
-        raise ValueError(f"{path}: already exists; pass --overwrite or choose another")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    refuse_to_overwrite(path, overwrite)
+    folder = path.with_name(f".{path.name}.columns.{os.getpid()}.partial")
     try:
-        spool = spooled(source, path, partial)
-        with open(partial / path.name, "wb") as file:
-            spool.pack(file)
-            file.flush()
-            os.fsync(file.fileno())
-        (partial / path.name).rename(path)
+        with replacing(path) as partial:
+            folder.mkdir(parents=True)
+            spool = spooled(source, path, folder)
+            with open(partial, "wb") as file:
+                spool.pack(file)
+                file.flush()
+                os.fsync(file.fileno())
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(folder)
 
 
 def spooled(source: Source, path: Path, folder: Path) -> Spool:

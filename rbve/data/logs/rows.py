@@ -16,6 +16,7 @@ from rbve.data.dataset import Dataset
 from rbve.data.logs.options import Options
 from rbve.data.logs.roles import SINGLE
 from rbve.data.source import Source
+from rbve.files import refuse_to_overwrite, replacing
 
 # Column names that mean something to the reader, so features need others.
 RESERVED = (*SINGLE, *vars(Options()))
@@ -153,29 +154,20 @@ def write_file(
 
     `open_writer` takes a file, the first table and the part it comes from.
     """
-    if path.is_dir():
-        raise ValueError(f"{path}: exists and is a folder; choose another path")
-    if path.exists() and not overwrite:
-        raise ValueError(f"{path}: already exists; pass --overwrite or choose another")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "wb") as file, ExitStack() as stack:
-            episodes = 0
-            writer = None
-            for part in source.parts:
-                check_values(part, f"{path}: ", episodes)
-                rows = table(part, episodes, flat)
-                if writer is None:
-                    writer = open_writer(file, rows, part)
-                    stack.callback(writer.close)
-                writer.write_table(rows.cast(writer.schema))
-                episodes += part.num_episodes
+    refuse_to_overwrite(path, overwrite)
+    with replacing(path) as partial, open(partial, "wb") as file, ExitStack() as stack:
+        episodes = 0
+        writer = None
+        for part in source.parts:
+            check_values(part, f"{path}: ", episodes)
+            rows = table(part, episodes, flat)
             if writer is None:
-                raise ValueError(f"{path}: not written, since there is no episode to write")
-            stack.close()
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(path)
-    finally:
-        partial.unlink(missing_ok=True)
+                writer = open_writer(file, rows, part)
+                stack.callback(writer.close)
+            writer.write_table(rows.cast(writer.schema))
+            episodes += part.num_episodes
+        if writer is None:
+            raise ValueError(f"{path}: not written, since there is no episode to write")
+        stack.close()
+        file.flush()
+        os.fsync(file.fileno())
