@@ -230,9 +230,9 @@ class Cutter:
         action = np.full(offsets[-1], NO_ACTION, np.int32)
         action[row] = table["action"]
         reward = np.zeros(offsets[-1], np.float32)
-        with np.errstate(over="ignore"):  # beyond float32 they are infinite, which is checked
+        # What float32 cannot hold becomes infinite or NaN, which is checked.
+        with np.errstate(over="ignore", invalid="ignore"):
             reward[row] = table["reward"]
-        with np.errstate(invalid="ignore"):
             returns = np.add.reduceat(reward, offsets[:-1], dtype=np.float64)
         dataset = Dataset(
             obs=obs,
