@@ -1,0 +1,152 @@
+"""Final figures of a study's runs, by kind of data, method and setting; and which setting counts.
+
+A setting is chosen on other datasets than the one it is reported on: for each dataset the setting
+with the best mean over the others. The paper's way, the best of all, stands beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rbve.report.statistics import Floats
+from rbve.rows import Run
+
+LEARNING_RATE = "learning_rate"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A kind of data; its datasets differ in the seed of the recording."""
+
+    env: str
+    noise: float
+    epsilon: float | None  # of the expert that was recorded; None = an agent while it learned
+    keep: float
+    side: str
+    action: str
+
+    @property
+    def label(self) -> str:
+        words = [self.env]
+        if self.noise:
+            words.append(f"noise {self.noise:g}")
+        if self.epsilon is not None:
+            words.append(f"expert ε {self.epsilon:g}")
+        if self.keep != 0.1:
+            words.append(f"{self.keep:.0%}")
+        if self.side != "all":
+            words.append(f"{self.side} mean")
+        if self.action != "chosen":
+            words.append(f"{self.action} actions")
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class Final:
+    problem: Problem
+    algorithm: str
+    settings: str  # JSON of options, numbers and learning rate
+    seed: int  # of the dataset
+    values: dict[str, float] = field(hash=False)  # by measure
+    job: str = ""
+
+    def setting(self, name: str) -> Any:
+        return json.loads(self.settings).get(name)
+
+
+def finals(runs: Iterable[Run]) -> list[Final]:
+    """Runs that were evaluated to their end."""
+    found = []
+    for run in runs:
+        values = {
+            row.metric.removeprefix("final/"): row.value
+            for row in run.rows
+            if row.metric.startswith("final/")
+        }
+        if values:
+            found.append(final_of(run, values))
+    return found
+
+
+def final_of(run: Run, values: dict[str, float]) -> Final:
+    data, spec, source = run.spec["data"], run.spec["spec"], run.facts.get("source", {})
+    settings = {
+        **spec["options"],
+        **run.spec["config"],
+        LEARNING_RATE: run.spec[LEARNING_RATE],
+    }
+    return Final(
+        problem=Problem(
+            env=str(spec["env"]),
+            noise=source.get("noise") or 0.0,
+            epsilon=source.get("epsilon") if source.get("behaviour") == "policy" else None,
+            keep=data["keep"],
+            side=data["side"],
+            action=data["action"],
+        ),
+        algorithm=spec["algorithm"],
+        settings=json.dumps(settings, sort_keys=True),
+        seed=data["keep_seed"],
+        values=values,
+        job=run.job,
+    )
+
+
+Where = Callable[[Final], bool]
+
+
+def by_setting(found: Sequence[Final], measure: str) -> dict[str, dict[int, float]]:
+    """setting -> dataset -> value, of the settings that ran on all datasets."""
+    table: dict[str, dict[int, float]] = {}
+    for each in found:
+        if measure in each.values:
+            table.setdefault(each.settings, {})[each.seed] = each.values[measure]
+    datasets = {seed for values in table.values() for seed in values}
+    return {name: values for name, values in table.items() if set(values) == datasets}
+
+
+def on_other_datasets(found: Sequence[Final], measure: str, choose_by: str) -> dict[int, float]:
+    """dataset -> value of the setting that is best on the others; one setting needs no choice."""
+    chosen_by, reported = by_setting(found, choose_by), by_setting(found, measure)
+    settings = sorted(set(chosen_by) & set(reported))
+    if not settings:
+        return {}
+    result = {}
+    for seed in sorted(reported[settings[0]]):
+        others = [other for other in chosen_by[settings[0]] if other != seed]
+
+        def score(setting: str, others: list[int] = others) -> float:
+            return mean([chosen_by[setting][other] for other in others])
+
+        best = max(settings, key=score) if others and len(settings) > 1 else settings[0]
+        result[seed] = reported[best][seed]
+    return result
+
+
+def best_of_all(found: Sequence[Final], measure: str, choose_by: str) -> dict[int, float]:
+    """dataset -> value of the setting with the best mean over all datasets, as the paper chose."""
+    chosen_by, reported = by_setting(found, choose_by), by_setting(found, measure)
+    settings = sorted(set(chosen_by) & set(reported))
+    if not settings:
+        return {}
+    best = max(settings, key=lambda setting: mean(list(chosen_by[setting].values())))
+    return reported[best]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Values that are not finite, as of a diverged run, count as the worst."""
+    return float(np.mean([value if np.isfinite(value) else -np.inf for value in values]))
+
+
+def aligned(ours: dict[int, float], theirs: dict[int, float]) -> tuple[Floats, Floats]:
+    """Values of the datasets both have, in one order."""
+    shared = sorted(set(ours) & set(theirs))
+    return (
+        np.array([ours[seed] for seed in shared], np.float64),
+        np.array([theirs[seed] for seed in shared], np.float64),
+    )
