@@ -22,6 +22,7 @@ from rbve.data.episode import (
     check_shapes,
     optional_columns,
     return_of,
+    stored_ids,
 )
 from rbve.data.features import Features
 
@@ -104,9 +105,11 @@ class Dataset:
         rows = np.repeat(self.offsets[:-1][episodes] - offsets[:-1], lengths) + np.arange(
             offsets[-1]
         )
+        # Wide columns may stay on disk; the others are computed with as they are.
         columns: dict[str, Any] = {
-            name: None if (column := getattr(self, name)) is None else take(column, rows)
+            name: take(column, rows) if name in ("obs", "legal") else column[rows]
             for name in ("obs", "action", "reward", *OPTIONAL_COLUMNS)
+            if (column := getattr(self, name)) is not None
         }
         return replace(
             self,
@@ -193,7 +196,7 @@ class Dataset:
         known = np.array([episode.final_observed for episode in eps], np.bool_)
         dataset = Dataset(
             obs=np.concatenate([episode.obs for episode in eps]),
-            action=np.concatenate([episode.action for episode in eps]).astype(np.int32),
+            action=stored_ids([episode.action for episode in eps]),
             reward=np.concatenate([episode.reward for episode in eps]).astype(np.float32),
             offsets=np.cumsum([0] + [len(episode.action) for episode in eps]),
             terminated=np.array([episode.terminated for episode in eps], np.bool_),
@@ -248,14 +251,17 @@ class Rows:
         return len(self.rows)
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        return self.base[self.rows[index]]
+        row, *rest = index if isinstance(index, tuple) else (index,)
+        return self.base[(self.rows[row], *rest)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.base[self.rows], dtype)
 
 
-def take(column: np.ndarray, rows: np.ndarray) -> Any:
+def take(column: Any, rows: np.ndarray) -> Any:
     """Rows of a column, read now unless it is mapped from disk and large."""
+    if isinstance(column, Rows):  # chosen before
+        column, rows = column.base, column.rows[rows]
     chosen = column.nbytes // max(len(column), 1) * len(rows)
     if isinstance(column, np.memmap) and chosen > LARGE:
         return Rows(column, rows)

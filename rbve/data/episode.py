@@ -88,9 +88,20 @@ def optional_columns(
                 f"{where}episode {first + missing[0]} lacks '{name}' and other episodes have it: "
                 "give it for all episodes or for none"
             )
-        if not missing:
+        if not missing and name == "executed":
+            found[name] = stored_ids(columns)
+        elif not missing:
             found[name] = np.concatenate(columns).astype(OPTIONAL_COLUMNS[name])
     return found
+
+
+def stored_ids(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Action ids as int32. Those beyond it become its largest number, which no action has."""
+    limits = np.iinfo(np.int32)
+    # Each by itself: int64 and uint64 side by side would become floats.
+    return np.concatenate(
+        [np.clip(column, limits.min, limits.max).astype(np.int32) for column in columns]
+    )
 
 
 def check_shapes(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rbve.data import dataset, formats
 from rbve.data.dataset import NO_ACTION, Dataset, Episode
 from rbve.data.transitions import View, transitions
 
@@ -313,3 +315,34 @@ def test_integers_have_no_infinity_to_look_for() -> None:
     pixels = np.full((3, 2, 2), 255, np.uint8)
     data = Dataset.from_episodes([Episode.from_steps(pixels, [0, 1], [1, 0], False)], 2)
     assert data.obs.dtype == np.uint8
+
+
+def test_ids_beyond_int32_are_refused() -> None:
+    """Cut to 32 bits, 2³² + 1 would be action 1."""
+    good = Episode.from_steps([[0.0]] * 3, [1, 0], [0.0, 1.0], terminated=True)
+    for bad in (2**32 + 1, -(2**32) + 1, np.uint64(2**63 + 1)):
+        action = np.array([bad, -1 if int(bad) < 2**63 else 0], np.asarray(bad).dtype)
+        huge = good._replace(action=np.insert(action, 1, 0))
+        with pytest.raises(ValueError, match=r"episode 1, step 0: action .* is not one of the 4"):
+            Dataset.from_episodes([good, huge], 4)
+    executed = np.array([2**32, 0, -1])
+    with pytest.raises(ValueError, match=r"step 0: executed action .* is not one of the 4"):
+        Dataset.from_episodes([good._replace(executed=executed)], 4)
+
+
+def test_chosen_rows_of_large_columns_stay_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = many()
+    formats.write(held, tmp_path / "store")
+    mapped = formats.load(tmp_path / "store")
+    expected = held.filter_by_return("below").subsample(0.5)
+    monkeypatch.setattr(dataset, "LARGE", 0)
+    found = mapped.filter_by_return("below").subsample(0.5)
+    assert isinstance(found.obs, dataset.Rows)
+    assert found.obs.base is mapped.obs  # chosen twice, read once
+    assert ids(found) == ids(expected)
+    for index in range(expected.num_episodes):
+        assert_equal(found.episode(index), expected.episode(index))
+    for ours, theirs in zip(transitions(found, View()), transitions(expected, View()), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
