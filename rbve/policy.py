@@ -159,15 +159,22 @@ class Policy:
         return obs, False
 
     def _mask(self, legal: Any, shape: tuple[int, ...]) -> np.ndarray:
-        mask = np.asarray(legal, np.bool_)
-        if mask.ndim not in (1, 2) or mask.shape[-1] != len(self.actions):
+        mask = np.asarray(legal)
+        if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
             raise ValueError(
-                f"legal needs True or False for each of {len(self.actions)} actions; got the "
-                f"shape {mask.shape}"
+                f"legal needs True or False for each of {len(self.actions)} actions; got "
+                f"{str(legal)[:80]}"
+            )
+        if mask.size == len(self.actions):
+            mask = mask.reshape(-1)  # one for all observations
+        if mask.shape not in (shape, shape[-1:]):
+            raise ValueError(
+                f"legal needs True or False for each of {len(self.actions)} actions, once or for "
+                f"each observation; got the shape {mask.shape}"
             )
         if not mask.any(axis=-1).all():
             raise ValueError("legal allows no action; a decision needs at least one")
-        return np.broadcast_to(mask, shape)
+        return np.broadcast_to(mask != 0, shape)
 
     def _heads(self, obs: np.ndarray) -> Head:
         # Encoded on the host, in the width the log has: float32 would cut large numbers short.

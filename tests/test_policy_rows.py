@@ -98,3 +98,36 @@ def test_a_policy_without_named_columns_says_so(policy: Policy) -> None:
     nameless = dataclasses.replace(policy, features=None)
     with pytest.raises(ValueError, match="had no named columns"):
         nameless.act(row("A"))
+
+
+@pytest.mark.parametrize(
+    ("legal", "message"),
+    [
+        (["wait", "treat"], "True or False for each of 2 actions; got .'wait', 'treat'"),
+        (["False", "False"], "True or False for each of 2 actions"),
+        ([0, 2], "True or False for each of 2 actions"),
+        ([[1, 0], [0, 1]], r"once or for each observation; got the shape \(2, 2\)"),
+        ([True], r"got the shape \(1,\)"),
+    ],
+)
+def test_masks_that_do_not_fit(policy: Policy, legal: Any, message: str) -> None:
+    """Names are no masks: as truth values all of them would be allowed."""
+    with pytest.raises(ValueError, match=message):
+        policy.decide(row("ICU"), legal=legal)
+
+
+def test_masks_once_or_for_each_row(policy: Policy) -> None:
+    rng = np.random.default_rng(0)
+    for mask in ([1, 0], [[1.0, 0.0]]):
+        assert policy.decide(row("ICU"), legal=mask) == "wait"
+        assert policy.act(row("ICU"), epsilon=1, rng=rng, legal=mask) == 0
+    each = [[True, False], [False, True]]
+    assert policy.decide([row("ICU"), row("A")], legal=each) == ["wait", "treat"]
+
+
+def test_named_columns_are_not_stacked(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    """Such a policy would take two rows, and no log has them side by side."""
+    made = Episode.from_steps(np.zeros((3, 3)), [0, 1], [0.0, 1.0], terminated=True)
+    data = Dataset.from_episodes([made], ACTIONS, features=FEATURES)
+    with pytest.raises(ValueError, match=r"named columns.*leave --stack out"):
+        train_members([small_job("bve", {"stack": 2, "env": None})], [data], [tmp_path])

@@ -10,7 +10,7 @@ from rbve.data.dataset import Dataset
 def input_shape(dataset: Dataset, stack: int) -> tuple[int, ...]:
     """Of one observation as the network sees it. Frames are joined along their last axis."""
     if dataset.features is not None:
-        return (dataset.features.size * stack,)
+        return (dataset.features.size,)
     if stack == 1:
         return dataset.obs_shape
     *outer, last = dataset.obs_shape or (1,)

@@ -91,6 +91,11 @@ def pack(
 
 
 def layout_of(data: Dataset, stack: int) -> Layout:
+    if stack > 1 and data.features is not None:
+        raise ValueError(
+            "stack joins frames, and this data has named columns, of which a policy takes one row "
+            "at a time; leave --stack out, or log what came before as columns of its own"
+        )
     return Layout(
         frame_shape=input_shape(data, 1),
         stack=stack,
