@@ -217,6 +217,32 @@ def test_real_records_from_shards_to_a_policy(tmp_path: Path) -> None:
     assert (done.code, "how many there are" in done.err) == (2, True)
 
 
+def test_flags_go_before_the_file_even_where_they_say_the_default(tmp_path: Path) -> None:
+    (tmp_path / "ends.toml").write_text('ends = "truncated"\n')
+    store = tmp_path / "visits"
+    chosen = ("--columns", tmp_path / "ends.toml", "--ends", "terminated")
+    done = run("convert", VISITS, store, *FLAGS, *SEEN, *chosen)
+    assert done.code == 0, done.err
+    assert load(store).terminated.all()
+    # Said of a store, which knows itself, they would be said in vain.
+    done = run("inspect", store, "--episode", "visit")
+    assert (done.code, "'episode' is a choice for CSV and Parquet logs" in done.err) == (2, True)
+
+
+def test_data_of_an_environment_that_is_not_here_trains(tmp_path: Path) -> None:
+    """Minari's metadata names a Gymnasium environment, which may not be installed."""
+    folder, store = tmp_path / "visits", tmp_path / "store"
+    assert run("convert", VISITS, folder, *FLAGS, *SEEN, "--to", "minari_arrow").code == 0
+    metadata = folder / "data" / "metadata.json"
+    said = json.loads(metadata.read_text())
+    del said["rbve"]
+    metadata.write_text(json.dumps({**said, "env_spec": '{"id": "Elsewhere-v1"}'}))
+    assert run("convert", folder, store).code == 0
+    assert load(store).provenance["env_id"] == "Elsewhere-v1"
+    done = run("train", store, "--steps", 4, "--hidden", 8, "--out", tmp_path / "runs")
+    assert done.code == 0, done.err
+
+
 def test_a_log_is_not_trained_on_directly() -> None:
     done = run("train", VISITS)
     assert done.code == 2

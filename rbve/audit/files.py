@@ -22,7 +22,7 @@ def audit_path(
 ) -> Audit:
     """Audit data of any format. A native store is mapped, and all of its checksums are checked."""
     if (format or formats.recognise(path)) == "native":
-        return audit(formats.load(path, "native"), gamma, beta)
+        return audit(formats.load(path, "native", options), gamma, beta)
     faults: list[Fault] = []
 
     def note(fault: Fault) -> None:

@@ -112,6 +112,7 @@ def load(
     path = Path(path)
     chosen = format or recognise(path)
     if chosen == "native":
+        fitting(options, (), chosen)
         return module(chosen).open_store(path, verify)
     dataset = Dataset.join(read(path, chosen, options, on_fault).parts)
     if on_fault is refuse:

@@ -186,7 +186,7 @@ class Builder:
             return table["terminated"][ends] | table["terminated"][last]
         if self.plan.roles.cut == "rows" and "truncated" not in table:
             return np.zeros(len(ends), bool)
-        assumed = np.full(len(ends), self.plan.options.ends == "terminated")
+        assumed = np.full(len(ends), self.plan.options.unflagged_ends == "terminated")
         if "truncated" in table:
             return assumed & ~(table["truncated"][ends] | table["truncated"][last])
         return assumed

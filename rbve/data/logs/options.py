@@ -41,13 +41,17 @@ class Options:
     episode_return: str | None = None  # column: sum of rewards of the whole episode
     categorical: tuple[str, ...] = ()  # columns of numbers that are codes, not quantities
     actions: tuple[str, ...] = ()  # the action set, in the order of its ids; default: what occurs
-    ends: Ends = "terminated"  # how episodes end in a log without end flags
+    ends: Ends | None = None  # how episodes end in a log without end flags; default: terminated
 
     def __post_init__(self) -> None:
-        if self.ends not in get_args(Ends):
+        if self.ends not in (None, *get_args(Ends)):
             raise ValueError(f"ends must be 'terminated' or 'truncated'; got {self.ends!r}")
         if len(set(self.actions)) != len(self.actions):
             raise ValueError(f"actions must be different names; got {', '.join(self.actions)}")
+
+    @property
+    def unflagged_ends(self) -> Ends:
+        return self.ends or "terminated"
 
 
 def from_toml(path: str | Path) -> Options:

@@ -66,11 +66,12 @@ def end_notes(roles: Roles, options: Options) -> list[str]:
         return ["no end flags: every transition goes on; pass --terminated NAME if some end"]
     if roles.terminated is not None:
         return []
-    other = "truncated" if options.ends == "terminated" else "terminated"
+    ends = options.unflagged_ends
+    other = "truncated" if ends == "terminated" else "terminated"
     meaning = (
         "nothing is earned after their last decision"
-        if options.ends == "terminated"
+        if ends == "terminated"
         else "the future after their last decision counts and is unknown"
     )
     which = "episodes without that flag" if roles.truncated else "no end flags: all episodes"
-    return [f"{which} count as {options.ends}, so {meaning}; pass --ends {other} if that is wrong"]
+    return [f"{which} count as {ends}, so {meaning}; pass --ends {other} if that is wrong"]

@@ -156,7 +156,8 @@ def origin(said: dict[str, Any], folder: Path) -> dict[str, Any]:
         env = json.loads(said["env_spec"])["id"]
     except (KeyError, TypeError, ValueError, RecursionError):
         return found
-    return {**found, "env": str(env)}
+    # Not "env", where training would evaluate: Gymnasium may lack what made this data.
+    return {**found, "env_id": str(env)}
 
 
 def describe(part: Dataset, dtype: np.dtype, name: str, data_format: str) -> dict[str, Any]:
