@@ -183,14 +183,16 @@ def reproduce(
 
     need_one("NAME", name)
     del api  # sets JAX up
-    chosen = [experiments.load(each) for each in (experiments.names() if "all" in name else name)]
+    chosen = {
+        each: experiments.load(each) for each in (experiments.names() if "all" in name else name)
+    }
     size = study.scale_named(scale)
-    wanted = study.recordings(chosen, size)
+    wanted = study.recordings(list(chosen.values()), size)
     missing = [each for each in wanted if not study.is_recorded(each.folder(out))]
     total = sum(each.episodes for each in missing)
     with console.bar(f"recording {len(missing)} datasets", total, "episodes") as bar:
         study.record_all(wanted, out, lambda each, fresh, last: bar.advance(fresh, last))
-    jobs = {job.id: job for each in chosen for job in study.jobs(each, size, out)}
+    jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
     updates = sum(job.spec.steps for job in left)
     with console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:

@@ -6,14 +6,14 @@ OUT/runs/<job>/rows.jsonl                           results; equal jobs are trai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rbve.data.manifest import MANIFEST, fingerprint
 from rbve.experiments import SCALES, Data, Experiment, Method, Scale
-from rbve.files import read_json
+from rbve.files import read_json, write_json
 from rbve.policy import Policy
 from rbve.recording import record
 from rbve.sweep import local
@@ -153,11 +153,15 @@ def job(ref: DataRef, env: str, method: Method, tried: Any, scale: Scale, seed: 
 
 
 def run(
-    experiments: Sequence[Experiment],
+    experiments: Mapping[str, Experiment],
     scale: Scale,
     out: Path,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> list[Path]:
     """Train every job of every experiment once; returns the folders of their rows."""
-    wanted = [job for each in experiments for job in jobs(each, scale, out)]
+    wanted = []
+    for name, experiment in experiments.items():
+        mine = jobs(experiment, scale, out)
+        write_json(out / "experiments" / f"{name}.json", {"jobs": [job.id for job in mine]})
+        wanted += mine
     return local.run(wanted, out / "runs", on_progress)

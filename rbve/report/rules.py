@@ -1,0 +1,271 @@
+"""How a claim is judged. Each rule was written down before the runs it judges.
+
+    reproduced   the effect is there, and its 95% interval excludes 'no effect'
+    partly       the effect points the right way but its interval does not exclude 'no effect', or
+                 it holds for some of what the claim names
+    not here     neither
+    not run      there are no runs to judge by
+
+An effect is a mean over kinds of data of paired differences, dataset by dataset; its interval
+resamples datasets within each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from rbve.report.across import Interval, interval
+from rbve.report.finals import Final, Problem, aligned, on_other_datasets
+from rbve.report.statistics import Floats
+
+VERDICTS = ("reproduced", "partly", "not here", "not run")
+Verdict = Literal["reproduced", "partly", "not here", "not run"]
+SCORE = "normalised_return"
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A method, with those of its settings that matter to the claim; others are chosen."""
+
+    algorithm: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def fits(self, final: Final) -> bool:
+        return final.algorithm == self.algorithm and all(
+            final.setting(name) == value for name, value in self.settings.items()
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    verdict: Verdict
+    measured: str  # in words, with numbers
+    effects: Mapping[str, Interval] = field(default_factory=dict)
+
+
+Where = Callable[[Problem], bool]
+
+
+def values(
+    found: Sequence[Final], pick: Pick, problem: Problem, measure: str, choose_by: str = SCORE
+) -> dict[int, float]:
+    """dataset -> value, the setting chosen on the other datasets."""
+    mine = [each for each in found if each.problem == problem and pick.fits(each)]
+    return on_other_datasets(mine, measure, choose_by)
+
+
+def problems(found: Sequence[Final], where: Where) -> list[Problem]:
+    return sorted({each.problem for each in found if where(each.problem)}, key=lambda p: p.label)
+
+
+def logarithm(value: Floats) -> Floats:
+    """log₁₀(1 + x): over-estimation spans a dozen powers of ten, and may be 0."""
+    return np.log10(1.0 + np.minimum(np.nan_to_num(value, nan=1e30, posinf=1e30), 1e30))
+
+
+def identity(value: Floats) -> Floats:
+    return value
+
+
+def difference(
+    found: Sequence[Final],
+    ours: Pick,
+    theirs: Pick,
+    where: Where,
+    measure: str = SCORE,
+    scale: Callable[[Floats], Floats] = identity,
+) -> Interval | None:
+    """Ours − theirs; None where no kind of data has both."""
+    pairs = {}
+    for problem in problems(found, where):
+        mine, other = aligned(
+            values(found, ours, problem, measure), values(found, theirs, problem, measure)
+        )
+        gap = scale(mine) - scale(other)
+        if len(gap):
+            pairs[problem.label] = gap
+    if not pairs:
+        return None
+    return interval(pairs, lambda tasks: float(np.mean([task.mean() for task in tasks])))
+
+
+def better(
+    found: Sequence[Final],
+    ours: Pick,
+    others: Mapping[str, Pick],
+    where: Where,
+    measure: str = SCORE,
+    sign: int = 1,
+    scale: Callable[[Floats], Floats] = identity,
+) -> Judgement:
+    """Ours above (sign 1) or below (−1) each of the others.
+
+    Reproduced: every interval on the right side of 0. Partly: every mean on the right side, or at
+    least half of the intervals.
+    """
+    effects = {
+        name: effect
+        for name, other in others.items()
+        if (effect := difference(found, ours, other, where, measure, scale)) is not None
+    }
+    if len(effects) < len(others):
+        return Judgement("not run", "no runs of " + listed(set(others) - set(effects)))
+    clear = [name for name, e in effects.items() if (e.low > 0 if sign > 0 else e.high < 0)]
+    right = [name for name, e in effects.items() if e.value * sign > 0]
+    verdict: Verdict = "not here"
+    if len(clear) == len(effects):
+        verdict = "reproduced"
+    elif len(right) == len(effects) or 2 * len(clear) >= len(effects):
+        verdict = "partly"
+    words = "; ".join(f"against {name} {shown(effect)}" for name, effect in effects.items())
+    return Judgement(verdict, words, effects)
+
+
+def ordered(
+    found: Sequence[Final],
+    picks: Mapping[str, Pick],
+    where: Where,
+    measure: str,
+    scale: Callable[[Floats], Floats] = identity,
+) -> Judgement:
+    """Each larger than the next.
+
+    Reproduced: every step clear. Partly: every mean on the right side, or half of the steps clear.
+    """
+    names = list(picks)
+    steps = {
+        f"{first} − {second}": effect
+        for first, second in pairwise(names)
+        if (effect := difference(found, picks[first], picks[second], where, measure, scale))
+        is not None
+    }
+    if len(steps) < len(names) - 1:
+        return Judgement("not run", "not all of " + listed(names) + " were run")
+    clear = sum(effect.low > 0 for effect in steps.values())
+    right = sum(effect.value > 0 for effect in steps.values())
+    verdict: Verdict = "not here"
+    if clear == len(steps):
+        verdict = "reproduced"
+    elif right == len(steps) or 2 * clear >= len(steps):
+        verdict = "partly"
+    return Judgement(
+        verdict, "; ".join(f"{name} {shown(each)}" for name, each in steps.items()), steps
+    )
+
+
+def rising(
+    found: Sequence[Final],
+    picks: Sequence[tuple[str, Pick]],
+    where: Where,
+    measure: str,
+    sign: int = 1,
+    scale: Callable[[Floats], Floats] = identity,
+) -> Judgement:
+    """A measure rises (sign 1) or falls (−1) along the picks.
+
+    Reproduced: last − first is clear and no step is clearly the other way. Partly: last − first is
+    clear, or points the right way with no step clearly against it.
+    """
+    (first_name, first), (last_name, last) = picks[0], picks[-1]
+    ends = difference(found, last, first, where, measure, scale)
+    if ends is None:
+        return Judgement("not run", "the ends were not run on the same data")
+    steps = [
+        effect
+        for (_, a), (_, b) in pairwise(picks)
+        if (effect := difference(found, b, a, where, measure, scale)) is not None
+    ]
+    against = sum(e.high < 0 if sign > 0 else e.low > 0 for e in steps)
+    clear = ends.low > 0 if sign > 0 else ends.high < 0
+    verdict: Verdict = "not here"
+    if clear and not against:
+        verdict = "reproduced"
+    elif clear or (ends.value * sign > 0 and not against):
+        verdict = "partly"
+    words = f"{last_name} − {first_name}: {shown(ends)}; {against} of {len(steps)} steps against it"
+    return Judgement(verdict, words, {f"{last_name} − {first_name}": ends})
+
+
+def between(
+    found: Sequence[Final],
+    picks: Mapping[str, Pick],
+    there: Where,
+    here: Where,
+    measure: str,
+    sign: int = 1,
+    scale: Callable[[Floats], Floats] = identity,
+) -> Judgement:
+    """A measure is larger (sign 1) or smaller (−1) on one kind of data than on another.
+
+    Kinds are paired by environment, datasets by seed. Judged as better() is.
+    """
+    effects = {}
+    for name, pick in picks.items():
+        pairs = {}
+        for first in problems(found, there):
+            for second in problems(found, here):
+                if first.env == second.env:
+                    a, b = aligned(
+                        values(found, pick, first, measure), values(found, pick, second, measure)
+                    )
+                    if len(a):
+                        pairs[f"{first.label} − {second.label}"] = scale(a) - scale(b)
+        if pairs:
+            effects[name] = interval(
+                pairs, lambda tasks: float(np.mean([task.mean() for task in tasks]))
+            )
+    if len(effects) < len(picks):
+        return Judgement("not run", "no runs of " + listed(set(picks) - set(effects)))
+    clear = sum(e.low > 0 if sign > 0 else e.high < 0 for e in effects.values())
+    right = sum(e.value * sign > 0 for e in effects.values())
+    verdict: Verdict = "not here"
+    if clear == len(effects):
+        verdict = "reproduced"
+    elif right == len(effects) or 2 * clear >= len(effects):
+        verdict = "partly"
+    return Judgement(
+        verdict, "; ".join(f"{name} {shown(each)}" for name, each in effects.items()), effects
+    )
+
+
+def reaches(
+    found: Sequence[Final],
+    picks: Mapping[str, Pick],
+    where: Where,
+    level: float,
+    measure: str = SCORE,
+) -> Judgement:
+    """Mean scores at or above a level. Reproduced: all methods. Partly: at least half of them."""
+    means = {}
+    for name, pick in picks.items():
+        held = [
+            list(values(found, pick, problem, measure).values())
+            for problem in problems(found, where)
+        ]
+        tasks = {str(k): np.array(each) for k, each in enumerate(held) if each}
+        if tasks:
+            means[name] = interval(tasks, lambda t: float(np.mean([task.mean() for task in t])))
+    if not means:
+        return Judgement("not run", "no runs")
+    there = [name for name, each in means.items() if each.value >= level]
+    verdict: Verdict = "not here"
+    if len(there) == len(means):
+        verdict = "reproduced"
+    elif 2 * len(there) >= len(means):
+        verdict = "partly"
+    return Judgement(
+        verdict, "; ".join(f"{name} {shown(each)}" for name, each in means.items()), means
+    )
+
+
+def shown(effect: Interval) -> str:
+    return f"{effect.value:+.3g} [{effect.low:+.3g}, {effect.high:+.3g}] (n={effect.n})"
+
+
+def listed(names: Any) -> str:
+    return ", ".join(sorted(names))
