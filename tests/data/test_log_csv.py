@@ -210,10 +210,20 @@ def test_huge_ids_stay_apart(put: Put) -> None:
 def test_dates_order_time(put: Put) -> None:
     content = "episode,time,x,action,reward\n1,2024-01-31,1,0,1\n1,{},2,0,1\n"
     assert joined(put(content.format("2024-02-01 09:30"))).num_transitions == 2
-    with pytest.raises(ValueError, match="line 3: column 'time'"):
+    with pytest.raises(ValueError, match=r"column 'time' is 2024-01-30 .* after 2024-01-31 "):
         joined(put(content.format("2024-01-30")))
     with pytest.raises(ValueError, match=r"line 2: column 'time' holds '31/1/2024'.*a date as in"):
         joined(put(content.format("30/1/2024").replace("2024-01-31", "31/1/2024")))
+
+
+def test_times_of_day_may_name_their_zone(put: Put) -> None:
+    """08:30 in UTC is after 10:00 two hours to the east of it."""
+    content = "episode,time,x,action,reward\n1,2024-05-01T10:00:00+02:00,1,0,1\n1,{},2,0,1\n"
+    assert joined(put(content.format("2024-05-01T08:30:00.5Z"))).num_transitions == 2
+    with pytest.raises(ValueError, match=r"line 3: column 'time' is 2024-05-01 07:59:00.*Z after"):
+        joined(put(content.format("2024-05-01T07:59Z")))
+    with pytest.raises(ValueError, match="line 2: column 'time' holds '2024-05-01T10"):
+        joined(put(content.format("2024-05-01T11:00:00")))  # with and without a zone
 
 
 # Damage

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from rbve.data.logs.columns import Chunk
 from rbve.data.logs.log import Log, Report
@@ -154,8 +156,9 @@ class Checks:
             late,
             first,
             lambda row: (
-                f"column {name!r} is {times[row]} after {times[row - 1]} in the row before; time "
-                "rises within an episode, so sort the file"
+                f"column {name!r} is {self.moment(times[row])} after "
+                f"{self.moment(times[row - 1])} in the row before; time rises within an episode, "
+                "so sort the file"
             ),
         )
         if times.dtype.kind not in "iu" or not self.counts:
@@ -167,6 +170,14 @@ class Checks:
         if odd.any() and not self.odd_steps:
             self.odd_row = first + int(np.argmax(odd))
         self.odd_steps += int(odd.sum())
+
+    def moment(self, value: Any) -> str:
+        """A time as a person writes it; dates are held as ticks."""
+        kind = self.log.types[self.roles.time or ""]
+        if not pa.types.is_temporal(kind):
+            return str(value)
+        ticks = pa.array([value], pa.int32() if kind.bit_width == 32 else pa.int64())
+        return str(ticks.view(kind).cast(pa.string())[0])
 
     @property
     def counts(self) -> bool:

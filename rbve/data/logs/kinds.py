@@ -17,7 +17,7 @@ from rbve.data.logs.roles import Roles
 NULLS = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "NULL", "null"]
 NUMBER = r"^[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|(?i:inf|infinity|nan))$"
 BOOLS = pa.array(["true", "false"])
-TIME = pa.timestamp("us")
+TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))  # without and with a zone
 
 
 class Found(NamedTuple):
@@ -31,7 +31,7 @@ class Seen:
 
     whole: bool = True  # all numbers are whole and fit 64 bits
     bools: bool = True  # all words are "true" or "false"
-    times: bool = True  # all words are dates or times as ISO 8601 writes them
+    times: tuple[pa.DataType, ...] = TIMES  # those that ISO 8601 would write all words of
     number: Found | None = None  # the first of them
     word: Found | None = None
 
@@ -53,7 +53,7 @@ class Seen:
         if self.word is None:
             self.word = found(texts, pc.is_in(texts, words), first)
         self.bools &= bool(pc.all(pc.is_in(pc.utf8_lower(words), BOOLS)).as_py())
-        self.times = self.times and castable(words, TIME)
+        self.times = tuple(kind for kind in self.times if castable(words, kind))
 
 
 def found(texts: pa.Array, matching: pa.Array, first: int) -> Found:
@@ -88,7 +88,7 @@ def cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return texts.cast(kind)
     except pa.ArrowInvalid:
         pass
-    if kind == TIME:
+    if kind in TIMES:
         return pa.nulls(len(texts), kind)
     plain = pc.match_substring_regex(texts, NUMBER)
     return pc.if_else(plain, texts, pa.scalar(None, pa.string())).cast(kind)
@@ -112,7 +112,7 @@ class Settler:
             return pa.string()  # told apart word by word
         if name == self.roles.time:
             if seen.number is None and seen.word is not None and seen.times:
-                return TIME
+                return seen.times[0]
             return self.amount(name, seen, number, "a number, or a date as in 2024-05-31 14:00")
         if name in self.amounts:
             return self.amount(name, seen, pa.float64(), "a number")
