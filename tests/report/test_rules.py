@@ -1,0 +1,189 @@
+"""Rules that judge claims: verdicts worked out by hand, settings chosen on other datasets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbve.report import claims, finals, rules
+from rbve.report.finals import Final, Problem
+from rbve.report.rules import Pick
+
+CATCH = Problem("catch", 0.0, None, 0.1, "all", "chosen")
+POLE = Problem("cartpole", 0.0, None, 0.1, "all", "chosen")
+
+
+def runs(
+    algorithm: str,
+    scores: list[float],
+    problem: Problem = CATCH,
+    measure: str = "normalised_return",
+    **settings: Any,
+) -> list[Final]:
+    """One run per dataset."""
+    key = json.dumps(settings, sort_keys=True)
+    return [
+        Final(problem, algorithm, key, seed, {measure: score}, f"{algorithm}-{seed}-{key}")
+        for seed, score in enumerate(scores)
+    ]
+
+
+def everywhere(problem: Problem) -> bool:
+    return True
+
+
+A, B, C = Pick("a"), Pick("b"), Pick("c")
+
+
+def test_the_setting_is_chosen_on_other_datasets() -> None:
+    # x is best on dataset 0 alone: chosen there only by looking at what is reported.
+    found = runs("a", [100, 0, 0], lam=1) + runs("a", [10, 20, 30], lam=2)
+    honest = finals.on_other_datasets(found, "normalised_return", "normalised_return")
+    # For 0: the others' means are 0 and 25 → λ 2. For 1: 50 and 20 → λ 1. For 2: 50 and 15 → λ 1.
+    assert honest == {0: 10, 1: 0, 2: 0}
+    greedy = finals.best_of_all(found, "normalised_return", "normalised_return")
+    assert greedy == {0: 100, 1: 0, 2: 0}  # mean 33 against 20
+
+
+def test_a_setting_that_did_not_run_everywhere_is_not_chosen() -> None:
+    found = runs("a", [1, 1, 1], lam=1) + runs("a", [9, 9], lam=2)
+    chosen = finals.on_other_datasets(found, "normalised_return", "normalised_return")
+    assert chosen == {0: 1, 1: 1, 2: 1}
+
+
+def test_a_diverged_setting_is_the_worst() -> None:
+    found = runs("a", [float("nan")] * 2, lam=1) + runs("a", [-5, -6], lam=2)
+    chosen = finals.on_other_datasets(found, "normalised_return", "normalised_return")
+    assert chosen == {0: -5, 1: -6}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [
+        ([10, 11, 12, 13, 14], [1, 2, 3, 4, 5], "reproduced"),  # 9 each time
+        ([10, 0, 12, 2, 14], [1, 2, 3, 4, 15], "partly"),  # mean 2.6, of both signs
+        ([1, 2, 3, 4, 5], [10, 11, 12, 13, 14], "not here"),
+        ([1, 2, 3], [], "not run"),
+    ],
+)
+def test_better(ours: list[float], theirs: list[float], verdict: str) -> None:
+    found = runs("a", ours) + runs("b", theirs)
+    assert rules.better(found, A, {"b": B}, everywhere).verdict == verdict
+
+
+def test_better_than_some_is_partly() -> None:
+    found = runs("a", [5, 6, 7]) + runs("b", [1, 2, 3]) + runs("c", [9, 9.5, 10])
+    judged = rules.better(found, A, {"b": B, "c": C}, everywhere)
+    assert judged.verdict == "partly"  # one of two is clear
+    assert judged.effects["b"].value == 4
+    assert judged.effects["c"].value == -3.5
+
+
+def test_lower_is_better_where_the_sign_says_so() -> None:
+    found = runs("a", [1, 2, 1], measure="overestimation") + runs(
+        "b", [1e6, 1e7, 1e6], measure="overestimation"
+    )
+    choose = [  # the choice of a setting needs a score
+        Final(f.problem, f.algorithm, f.settings, f.seed, {**f.values, "normalised_return": 0.0})
+        for f in found
+    ]
+    judged = rules.better(choose, A, {"b": B}, everywhere, "overestimation", -1, rules.logarithm)
+    assert judged.verdict == "reproduced"
+    expected = np.mean([np.log10(2 / (1 + 1e6)), np.log10(3 / (1 + 1e7)), np.log10(2 / (1 + 1e6))])
+    assert judged.effects["b"].value == pytest.approx(expected)
+
+
+def test_effects_are_paired_by_dataset_and_averaged_over_problems() -> None:
+    found = (
+        runs("a", [10, 20]) + runs("b", [9, 17])
+        + runs("a", [0, 0, 0], POLE) + runs("b", [6, 6, 6], POLE)
+    )  # fmt: skip
+    effect = rules.difference(found, A, B, everywhere)
+    assert effect is not None
+    assert effect.value == ((1 + 3) / 2 - 6) / 2  # each problem counts alike
+    assert effect.n == 5
+    assert (effect.low, effect.high) == ((1 - 6) / 2, (3 - 6) / 2)
+
+
+def test_rising() -> None:
+    def picks(*levels: float) -> list[tuple[str, Pick]]:
+        return [(str(level), Pick("a", {"lam": level})) for level in levels]
+
+    found = [run for k in (1, 2, 3) for run in runs("a", [k, k + 1, k + 2], lam=k)]
+    assert (
+        rules.rising(found, picks(1, 2, 3), everywhere, "normalised_return").verdict == "reproduced"
+    )
+    assert (
+        rules.rising(found, picks(3, 2, 1), everywhere, "normalised_return").verdict == "not here"
+    )
+    falling = rules.rising(found, picks(3, 2, 1), everywhere, "normalised_return", -1)
+    assert falling.verdict == "reproduced"
+    bump = found + runs("a", [9, 10, 11], lam=2.5)
+    steps = rules.rising(bump, picks(1, 2, 2.5, 3), everywhere, "normalised_return")
+    assert steps.verdict == "partly"  # up in the end, one step clearly down
+    assert "1 of 3 steps against it" in steps.measured
+
+
+def test_ordered_and_reaches() -> None:
+    found = runs("a", [9, 9, 9]) + runs("b", [5, 5, 5]) + runs("c", [1, 1, 1])
+    assert rules.ordered(
+        found, {"a": A, "b": B, "c": C}, everywhere, "normalised_return"
+    ).verdict == ("reproduced")
+    assert rules.ordered(
+        found, {"a": A, "c": C, "b": B}, everywhere, "normalised_return"
+    ).verdict == (
+        "partly"  # one of two steps is clear
+    )
+    assert rules.reaches(found, {"a": A, "b": B}, everywhere, 5).verdict == "reproduced"
+    assert rules.reaches(found, {"a": A, "c": C}, everywhere, 5).verdict == "partly"
+    assert rules.reaches(found, {"c": C}, everywhere, 5).verdict == "not here"
+
+
+def test_between_kinds_of_data() -> None:
+    scarce = Problem("catch", 0.0, None, 0.01, "all", "chosen")
+    found = runs("a", [5, 6], scarce) + runs("a", [1, 1], CATCH)
+    judged = rules.between(
+        found,
+        {"a": A},
+        lambda p: p.keep == 0.01,
+        lambda p: p.keep == 0.1,
+        "normalised_return",
+    )
+    assert judged.verdict == "reproduced"
+    assert judged.effects["a"].value == 4.5
+
+
+def test_every_claim_has_a_rule_and_judges_nothing_as_not_run() -> None:
+    texts = [claim.text for claim in claims.CLAIMS]
+    assert len(set(texts)) == len(texts) >= 20
+    for claim in claims.CLAIMS:
+        assert claim.rule
+        assert claim.paper
+        assert claim.judge([]).verdict == "not run"
+
+
+def test_a_claim_of_two_parts_is_as_good_as_its_weaker() -> None:
+    good = rules.Judgement("reproduced", "x")
+    assert claims.worst(good, rules.Judgement("not here", "y")).verdict == "not here"
+    assert claims.worst(good, rules.Judgement("partly", "y")).measured == "x; y"
+
+
+def test_problems_from_rows() -> None:
+    from rbve.rows import Row, Run
+
+    spec = {
+        "data": {"keep": 0.1, "keep_seed": 3, "side": "all", "action": "chosen"},
+        "spec": {"env": "catch", "algorithm": "rbve", "options": {"form": "hinge2"}},
+        "config": {"lam": 0.5},
+        "learning_rate": 1e-4,
+    }
+    source = {"behaviour": "policy", "noise": 0.25, "epsilon": 0.1}
+    done = Run("j", spec, {"source": source}, [Row(9, "final/return", 2.0, 5), Row(9, "x", 1, 1)])
+    (final,) = finals.finals([done, done._replace(rows=[])])
+    assert final.problem == Problem("catch", 0.25, 0.1, 0.1, "all", "chosen")
+    assert final.values == {"return": 2.0}
+    assert (final.seed, final.setting("lam"), final.setting("learning_rate")) == (3, 0.5, 1e-4)
+    assert final.problem.label == "catch, noise 0.25, expert ε 0.1"
