@@ -61,6 +61,14 @@ class RowFile:
         self.count += len(rows)
 
 
+def write(run: Run, folder: Path) -> Path:
+    """A whole run at once."""
+    head = json.dumps({"job": run.job, "spec": run.spec, "facts": run.facts})
+    lines = [head, *(json.dumps(row._asdict()) for row in run.rows)]
+    write_atomically(folder / FILE, ("\n".join(lines) + "\n").encode())
+    return folder / FILE
+
+
 def read(path: Path) -> Run:
     try:
         text = path.read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -178,14 +180,39 @@ def reproduce(
         out: Folder for recordings, runs and rows.
     """
     from rbve import api
-    from rbve.sweep import study
-    from rbve.training.run import is_finished
 
     need_one("NAME", name)
     del api  # sets JAX up
-    chosen = {
-        each: experiments.load(each) for each in (experiments.names() if "all" in name else name)
-    }
+    named = experiments.names() if "all" in name else name
+    loaded = {each: experiments.load(each) for each in named}
+    for each, experiment in loaded.items():
+        if isinstance(experiment, experiments.Theory):
+            run_theory(each, experiment, scale, out / "theory" / each)
+    trained = {k: each for k, each in loaded.items() if isinstance(each, experiments.Experiment)}
+    if trained:
+        run_study(trained, scale, out)
+
+
+def run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path) -> None:
+    """Rows first, then the figures drawn from them."""
+    from rbve import rows
+    from rbve.files import write_atomically
+    from rbve.report import theory_figures
+
+    with console.bar(name, None, ""):
+        found = importlib.import_module(f"rbve.theory.{experiment.module}").run(scale)
+        for run in found:
+            rows.write(run, out / "rows" / run.job)
+        for drawing in theory_figures.draw(experiment.module, found):
+            file = out / f"{drawing.kind}.png"
+            write_atomically(file, drawing.png)
+            print(f"figure: {file}", file=sys.stderr)
+
+
+def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) -> None:
+    from rbve.sweep import study
+    from rbve.training.run import is_finished
+
     size = study.scale_named(scale)
     wanted = study.recordings(list(chosen.values()), size)
     missing = [each for each in wanted if not study.is_recorded(each.folder(out))]

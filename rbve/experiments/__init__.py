@@ -51,6 +51,14 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Theory:
+    """An experiment that needs no data: a module of rbve.theory, which says what it asks."""
+
+    module: str
+    paper: str
+
+
+@dataclass(frozen=True)
 class Scale:
     datasets: int  # recordings per kind of data
     steps: int  # updates per run
@@ -74,7 +82,7 @@ def summary(name: str) -> str:
     return registry.summary(FOLDER, name)
 
 
-def load(name: str) -> Experiment:
+def load(name: str) -> Experiment | Theory:
     if name not in names():
         raise registry.unknown("experiment", name, names())
     return importlib.import_module(f"rbve.experiments.{name}").EXPERIMENT
