@@ -63,9 +63,12 @@ def replacing(path: Path) -> Iterator[Path]:
     remove(partial)
     try:
         yield partial
+        # A folder cannot be replaced in one step: the old one is kept until the new one stands.
+        old = path.with_name(f".{path.name}.{os.getpid()}.old")
         if partial.is_dir() and path.exists():
-            remove(path)  # a folder cannot be replaced in one step
+            os.replace(path, old)
         os.replace(partial, path)
+        remove(old)
     finally:
         remove(partial)
 

@@ -78,7 +78,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise ValueError(f"{file}: 'actions' must list different names; damaged")
     for name in ("obs", "action", "reward", *EPISODE_COLUMNS):
-        if name not in manifest["columns"]:
+        # Stores written before logs could lack final observations have all of them.
+        older = name == "final_observed" and not (path / f"{name}.bin").exists()
+        if name not in manifest["columns"] and not older:
             raise ValueError(f"{file}: lists no column {name!r}; damaged")
     for name, column in manifest["columns"].items():
         check_column(name, column, len(names), f"{file}: column {name!r}")

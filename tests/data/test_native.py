@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbve import files
 from rbve.data.dataset import NO_ACTION, OPTIONAL_COLUMNS, Dataset, Episode
 from rbve.data.formats import load, native, write
 from rbve.data.formats.native import Writer
@@ -90,6 +91,29 @@ def test_round_trip_with_every_column(store: Path) -> None:
     assert sorted(file.name for file in store.iterdir()) == sorted(
         [MANIFEST, *(f"{name}.bin" for name in COLUMNS)]
     )
+
+
+def test_stores_from_before_logs_could_lack_final_observations(tmp_path: Path) -> None:
+    data = Dataset.from_episodes(map(plain, range(3)), 3)
+    write(data, tmp_path / "data")
+    edit(tmp_path / "data", lambda manifest: manifest["columns"].pop("final_observed"))
+    (tmp_path / "data" / "final_observed.bin").unlink()
+    assert_same(load(tmp_path / "data"), data)
+
+
+def test_the_old_store_stands_until_the_new_one_does(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    removed = files.remove
+    monkeypatch.setattr(
+        files, "remove", lambda path: (seen.append((path, store.exists())), removed(path))
+    )
+    write(numbered_dataset(3), store, overwrite=True)
+    assert load(store).num_episodes == 3
+    assert any(path.name.endswith(".old") for path, _ in seen)
+    assert all(stood for _, stood in seen)
+    assert [each.name for each in store.parent.iterdir()] == [store.name]
 
 
 def test_round_trip_without_optional_columns(tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def open_store(path: Path, verify: bool | int = True) -> Dataset:
         name: open_column(path, name, column, manifest, checked_up_to)
         for name, column in manifest["columns"].items()
     }
-    columns |= {name: np.asarray(columns[name]) for name in EPISODE_COLUMNS}
+    columns |= {name: np.asarray(columns[name]) for name in EPISODE_COLUMNS if name in columns}
     length = columns.pop("length")
     rows = manifest["rows"]
     if (length < 2).any() or (length > rows).any() or length.sum() != rows:
@@ -234,7 +234,7 @@ def open_store(path: Path, verify: bool | int = True) -> Dataset:
                     f"{path / MANIFEST}: names {known} actions and the data holds action {action}; "
                     "damaged"
                 )
-    if columns["final_observed"].all():
+    if columns.get("final_observed", np.True_).all():
         columns["final_observed"] = None
     features = None
     if "features" in manifest:
