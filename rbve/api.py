@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from rbve.audit.files import audit_path  # noqa: E402
 from rbve.data import Dataset, Episode, load  # noqa: E402
 from rbve.data import convert as conversion  # noqa: E402
 from rbve.data.logs.options import Options as LogColumns  # noqa: E402
+from rbve.data.logs.options import did_you_mean  # noqa: E402
 from rbve.data.manifest import fingerprint  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
 from rbve.evaluation.host import evaluate_on_host  # noqa: E402
@@ -104,15 +106,26 @@ def convert(
 
 
 def inspect(
-    data: Dataset | str | Path, gamma: float = 0.99, beta: float = 0.5, **columns: Any
+    data: Dataset | str | Path,
+    gamma: float = 0.99,
+    beta: float = 0.5,
+    *,
+    format: str | None = None,
+    **columns: Any,
 ) -> Audit:
     """Audit a dataset of any format: `verdict`, `findings` with remedies, and every figure."""
     if isinstance(data, Dataset):
         return audit(data, gamma, beta)
-    return audit_path(Path(data), None, log_options(columns), gamma, beta)
+    return audit_path(Path(data), format, log_options(columns), gamma, beta)
 
 
 def log_options(columns: dict[str, Any]) -> LogColumns:
+    known = [field.name for field in dataclasses.fields(LogColumns)]
+    for name in columns:
+        if name not in known:
+            raise ValueError(
+                f"unknown option {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}"
+            )
     listed: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in columns.items()
     }

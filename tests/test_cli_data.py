@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 from support.cli import run
 
+import rbve
 from rbve.data import load
 from rbve.policy import Policy
 
@@ -241,6 +242,20 @@ def test_data_of_an_environment_that_is_not_here_trains(tmp_path: Path) -> None:
     assert load(store).provenance["env_id"] == "Elsewhere-v1"
     done = run("train", store, "--steps", 4, "--hidden", 8, "--out", tmp_path / "runs")
     assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("name", ["visits.csv.gz", "visits.h5", "visits.tsv"])
+def test_a_store_is_not_named_like_a_file(tmp_path: Path, name: str) -> None:
+    done = run("convert", VISITS, tmp_path / name, *FLAGS, *SEEN)
+    assert (done.code, "suffixes .csv, .npz, .parquet" in done.err) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_slips_are_told_before_the_data_is_read(tmp_path: Path) -> None:
+    done = run("convert", tmp_path / "none.csv", tmp_path / "out", "--to", "minary")
+    assert (done.code, "Did you mean 'minari'" in done.err) == (2, True)
+    with pytest.raises(ValueError, match=r"unknown option 'epsiode'\. Did you mean 'episode'"):
+        rbve.inspect(VISITS, format="csv", epsiode="visit")
 
 
 def test_a_log_is_not_trained_on_directly() -> None:

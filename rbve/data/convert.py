@@ -27,6 +27,8 @@ def convert(
     """
     if Path(src).resolve() == Path(dst).resolve():
         raise ValueError(f"{dst}: is the source itself; choose another path to write to")
+    to = to or formats.written_as(Path(dst))
+    formats.module(to)  # a slip is told before anything is read
     source = formats.read(src, format, options)
 
     def watched() -> Iterator[Dataset]:

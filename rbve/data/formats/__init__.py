@@ -28,6 +28,8 @@ from rbve.data.dataset import Dataset
 from rbve.data.source import OnFault, Source, parts_of, refuse
 
 FOLDER = Path(__file__).parent
+# Suffixes of files: a store of such a name is not what was meant.
+NO_FOLDERS = (".gz", ".zst", ".bz2", ".zip", ".tsv", ".txt", ".json", ".pq", ".h5", ".hdf5")
 
 
 def names() -> list[str]:
@@ -132,7 +134,14 @@ def write(
 
 
 def written_as(path: Path) -> str:
-    for name in writable():
-        if path.suffix and path.suffix == getattr(module(name), "SUFFIX", None):
+    suffixes = {name: getattr(module(name), "SUFFIX", None) for name in writable()}
+    for name, suffix in suffixes.items():
+        if path.suffix and path.suffix == suffix:
             return name
+    if path.suffix in NO_FOLDERS:
+        known = ", ".join(filter(None, suffixes.values()))
+        raise ValueError(
+            f"{path}: files are written with the suffixes {known}; a native store is a folder, so "
+            f"leave {path.suffix} out, or name the format with --to"
+        )
     return "native"
