@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rbve.data.readahead import ReadAhead
 from rbve.training.layout import Picked
 from rbve.training.table import Columns
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw
@@ -62,11 +63,13 @@ class Stream:
 
     def _pick(self, step: int, boundaries: list[int]) -> Iterator[Chunk]:
         rows = self._rows(step)
+        ahead = ReadAhead(self._columns.dataset.obs)
         for until in boundaries:
             while step < until:
                 stop = min(step + self._at_once, until)
                 index = np.stack([next(rows) for _ in range(stop - step)])
                 padded = index[np.minimum(np.arange(self._at_once), len(index) - 1)]
+                self._columns.expect(ahead, padded.reshape(-1))
                 picked = self._columns.pick(padded.reshape(-1))
                 shape = (self._at_once, self._batch)
                 batches = Picked(

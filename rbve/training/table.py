@@ -14,6 +14,7 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.data.inputs import first_rows, frames, input_shape
+from rbve.data.readahead import ReadAhead
 from rbve.data.transitions import Bootstrap, Transitions, View, transitions
 from rbve.training.layout import G, Layout, Picked
 
@@ -31,6 +32,11 @@ class Columns:
     scalars: np.ndarray  # (N, SCALARS) float32
     starts: np.ndarray  # (R,) int64, first row of each row's episode
     stack: int
+
+    def expect(self, ahead: ReadAhead, index: np.ndarray) -> None:
+        """Say that these transitions will be picked."""
+        row, next_row = self.row[index], self.next_row[index]
+        ahead.expect(np.maximum(row - self.stack + 1, self.starts[row]), next_row)
 
     def pick(self, index: np.ndarray) -> Picked:
         """The transitions (B,) asked for, as arrays of the host."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,9 +11,10 @@ import jax
 import numpy as np
 import pytest
 
-from rbve.data import Dataset, Episode, View, load, write
+from rbve.data import Dataset, Episode, View, dataset, load, write
 from rbve.data.features import Feature, Features
 from rbve.data.inputs import first_rows, frames
+from rbve.data.readahead import ReadAhead
 from rbve.training import stream, table
 from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, Progress, train_members
@@ -201,3 +203,36 @@ def test_the_thread_stays_a_few_items_ahead_and_stops() -> None:
     assert [next(ahead) for _ in range(3)] == [0, 1, 2]
     ahead.close()
     assert len(made) <= 6
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_hints_cover_the_rows_that_are_read(
+    chosen: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset, "LARGE", 0)
+    write(images(), tmp_path / "data")
+    data = load(tmp_path / "data")
+    if chosen:  # a selection that stays on disk
+        data = data.select(np.arange(data.num_episodes)[::-1], "turned")
+        assert isinstance(data.obs, dataset.Rows)
+    columns = table.pack([data], View(), "state", stack=3, in_memory=False).columns[0]
+    ahead = ReadAhead(data.obs)
+    hints: list[tuple[int, int]] = []
+
+    class Spy:
+        def madvise(self, option: int, start: int, length: int) -> None:
+            assert option == mmap.MADV_WILLNEED
+            assert start % mmap.PAGESIZE == 0
+            hints.append((start, start + length))
+
+    ahead._map = Spy()
+    monkeypatch.setattr(mmap, "PAGESIZE", 1)  # a page of one byte: hints name rows exactly
+    index = np.array([7, 100])
+    columns.expect(ahead, index)
+    size = 36
+    wanted = []
+    for row, last in zip(columns.row[index], columns.next_row[index], strict=True):
+        first = max(row - 2, columns.starts[row])
+        places = data.obs.rows if chosen else np.arange(len(data.action))
+        wanted.append((int(places[first]) * size, (int(places[last]) + 1) * size))
+    assert hints == sorted(wanted)
