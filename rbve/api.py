@@ -30,7 +30,8 @@ from rbve.policy import Policy  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
-from rbve.training.run import POLICY, Progress, normalised  # noqa: E402
+from rbve.training.measures import normalised  # noqa: E402
+from rbve.training.run import POLICY, Progress  # noqa: E402
 from rbve.training.spec import INT32, DataRef, Job, Spec, resolve  # noqa: E402
 
 __all__ = [

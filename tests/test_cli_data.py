@@ -282,3 +282,31 @@ def test_a_killed_conversion_leaves_no_target(tmp_path: Path) -> None:
     assert load(store).num_transitions == 400_000
     left = sorted(file.name for file in tmp_path.iterdir())
     assert left == ["log.csv", "store"]
+
+
+def test_a_bandits_log_without_episodes(tmp_path: Path) -> None:
+    log = tmp_path / "bandit.csv"
+    log.write_text("hour,age,arm,click,prob\n1,9,x,0,0.5\n2,8,y,1,0.5\n3,7,x,1,0.25\n")
+    flags = ("--action", "arm", "--reward", "click", "--propensity", "prob")
+    done = run("convert", log, tmp_path / "store", *flags)
+    assert (done.code, "--ends each" in done.err) == (2, True)
+    done = run("convert", log, tmp_path / "store", *flags, "--ends", "each")
+    assert done.code == 0, done.err
+    data = load(tmp_path / "store")
+    assert data.lengths.tolist() == [1, 1, 1]
+    assert data.terminated.all()
+    assert data.complete.all()
+    taken = data.action >= 0
+    assert data.reward[taken].tolist() == [0, 1, 1]
+    assert data.propensity is not None
+    assert data.propensity[taken].tolist() == [0.5, 0.5, 0.25]
+    done = run("convert", log, tmp_path / "c", *flags, "--ends", "each", "--episode", "hour")
+    assert (done.code, "makes every row an episode" in done.err) == (2, True)
+
+
+def test_targets_are_looked_at_before_the_input_is_read(tmp_path: Path, catch_path: Path) -> None:
+    (tmp_path / "there.npz").write_bytes(b"mine")
+    done = run("convert", VISITS, tmp_path / "there.npz", "--action", "no such column")
+    assert (done.code, "already exists" in done.err) == (2, True)
+    done = run("convert", catch_path, catch_path / "within")
+    assert (done.code, "lies within the source" in done.err) == (2, True)

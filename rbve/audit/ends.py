@@ -96,8 +96,8 @@ def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
             f"the longest there is, all marked terminated, and the observation shows no clock "
             f"(R² {max(ends.clock, 0):.2f})",
             "states near the limit then count as worth nothing for no reason they show",
-            "mark those ends as truncated; if the task truly ends there, add the time left to the "
-            "observation",
+            "mark those ends as truncated (--ends truncated where no flag says it); if the task "
+            "truly ends there, leave it, or add the time left to the observation",
         )
     if counts.returns.deviation == 0 and counts.episodes > 1:
         yield Finding(

@@ -25,8 +25,14 @@ def convert(
     Formats are told by what is there and by the suffix of `dst`, unless named. `on_progress` is
     told how much of the input was read, of how much.
     """
-    if Path(src).resolve() == Path(dst).resolve():
+    source_path, target = Path(src).resolve(), Path(dst).resolve()
+    if source_path == target:
         raise ValueError(f"{dst}: is the source itself; choose another path to write to")
+    if target.is_relative_to(source_path):
+        raise ValueError(f"{dst}: lies within the source; choose a path outside of it")
+    # Before the input is read, which may take minutes; writers look closer.
+    if not overwrite and target.exists() and (target.is_file() or any(target.iterdir())):
+        raise ValueError(f"{dst}: already exists; pass --overwrite or choose another")
     to = to or formats.written_as(Path(dst))
     formats.module(to)  # a slip is told before anything is read
     source = formats.read(src, format, options)

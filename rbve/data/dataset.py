@@ -48,6 +48,12 @@ class Dataset:
     features: Features | None = None  # what the columns of a flat observation mean
     provenance: dict[str, Any] = field(default_factory=dict)  # how the data came to be
 
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.num_episodes:,} episodes, {self.num_transitions:,} decisions, "
+            f"{self.num_actions} actions, observations {self.obs_shape} {self.obs.dtype})"
+        )
+
     @property
     def num_episodes(self) -> int:
         return len(self.offsets) - 1

@@ -23,6 +23,7 @@ from rbve.evaluation.rollout import make_rollout
 from rbve.policy import Policy, act_function
 from rbve.rows import Row, RowFile
 from rbve.training.checkpoint import read_tensors, write_tensors
+from rbve.training.measures import facts, final_rows, mean_metrics, normalised
 from rbve.training.spec import Job, Spec
 from rbve.training.stream import Stream, advance_streams
 from rbve.training.table import Table, pack
@@ -30,8 +31,6 @@ from rbve.training.update import Member, Program, TrainState, make_program, memb
 
 CHECKPOINT = "checkpoint.safetensors"
 POLICY = "policy.safetensors"
-# What makes two datasets the same kind of data, whatever their seeds.
-SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")
 
 
 class Progress(NamedTuple):
@@ -124,7 +123,12 @@ def advancing(
         for columns, member in zip(table.columns, members, strict=True):
             if not member.finished:
                 member.stream = Stream(
-                    columns, member.inputs, spec.batch_size, member.step, boundaries(spec)
+                    columns,
+                    member.inputs,
+                    spec.batch_size,
+                    member.step,
+                    boundaries(spec),
+                    len(members),
                 )
         streams = [member.stream for member in members if member.stream is not None]
         try:
@@ -304,45 +308,3 @@ class MemberRun:
             info={"job": self.job.to_json(), "step": int(state.step), "facts": self.facts},
             features=self.dataset.features,
         )
-
-
-def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
-    """What a reader of the rows needs to know of the data."""
-    reference = dataset.provenance.get("reference", {})
-    return {
-        "env": env,
-        "episodes": dataset.num_episodes,
-        "transitions": dataset.num_transitions,
-        "actions": dataset.num_actions,
-        "behaviour_return": float(dataset.episode_return.mean()),
-        "best_return": float(dataset.episode_return.max()),
-        "random_return": reference.get("random"),
-        "reference_return": reference.get("online"),
-        "source": {name: dataset.provenance.get(name) for name in SOURCE},
-    }
-
-
-def normalised(measured: tuple[float, int], facts: dict[str, Any]) -> dict[str, tuple[float, int]]:
-    """100 · (return − random) / (online reference − random), where both are known."""
-    random, reference = facts["random_return"], facts["reference_return"]
-    if random is None or reference is None or reference == random:
-        return {}
-    value, n = measured
-    return {"normalised_return": (100 * (value - random) / (reference - random), n)}
-
-
-def mean_metrics(sums: dict[str, Any], updates: int) -> dict[str, float]:
-    means = {name: float(np.mean(value)) / max(updates, 1) for name, value in sums.items()}
-    means["grad_norm"] = float(np.sqrt(means.pop("grad_norm2")))
-    return means
-
-
-def final_rows(step: int, evaluations: list[dict[str, tuple[float, int]]]) -> list[Row]:
-    """The final figure: the mean of the last evaluations."""
-    names = evaluations[-1] if evaluations else {}
-    rows = []
-    for name in names:
-        values = [each[name] for each in evaluations if name in each]
-        mean = float(np.mean([value for value, _ in values]))
-        rows.append(Row(step, f"final/{name}", mean, sum(n for _, n in values)))
-    return rows

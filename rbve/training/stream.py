@@ -50,14 +50,21 @@ class Stream:
     """The batches of one member from `step` on, cut at the given boundaries."""
 
     def __init__(
-        self, columns: Columns, member: Member, batch_size: int, step: int, boundaries: list[int]
+        self,
+        columns: Columns,
+        member: Member,
+        batch_size: int,
+        step: int,
+        boundaries: list[int],
+        streams: int = 1,
     ) -> None:
+        """`streams` run at once and share the memory for batches."""
         self.waiting = Waiting()
         self.member = member
         self._columns, self._batch = columns, batch_size
         one = columns.pick(np.zeros(batch_size, np.int64))
         held = sum(values.nbytes for values in one if values is not None)
-        self._at_once = max(1, min(DRAWS, CHUNK_BYTES // held))
+        self._at_once = max(1, min(DRAWS, CHUNK_BYTES // streams // held))
         (device,) = member.size.devices()
         self._chunks = Ahead(self._pick(step, boundaries), CHUNKS_AHEAD, device)
 
@@ -126,6 +133,7 @@ class Ahead:
     def __init__(self, items: Iterator[Any], depth: int, device: Any) -> None:
         self._ready: queue.Queue[Any] = queue.Queue(depth)
         self._closed = threading.Event()
+        self._failed: BaseException | None = None
         self._thread = threading.Thread(
             target=self._run, args=(items, device), name=THREAD, daemon=True
         )
@@ -151,10 +159,11 @@ class Ahead:
         return False
 
     def __next__(self) -> Any:
-        item, error = self._ready.get()
-        if error is not None:
-            raise error
-        return item
+        if self._failed is None:
+            item, self._failed = self._ready.get()
+            if self._failed is None:
+                return item
+        raise self._failed
 
     def close(self) -> None:
         self._closed.set()

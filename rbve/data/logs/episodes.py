@@ -99,7 +99,7 @@ class Builder:
 
     def final_rows(self, table: Chunk, last: np.ndarray) -> np.ndarray:
         """Which of the last rows only hold a final observation."""
-        if self.plan.roles.cut == "rows":
+        if self.plan.roles.cut in ("rows", "each"):
             return np.zeros(len(last), bool)
         if self.plan.own:
             return ~table["paid"][last]

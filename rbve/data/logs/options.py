@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-Ends = Literal["terminated", "truncated"]
+Ends = Literal["terminated", "truncated", "each"]
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,19 @@ class Options:
     episode_return: str | None = None  # column: sum of rewards of the whole episode
     categorical: tuple[str, ...] = ()  # columns of numbers that are codes, not quantities
     actions: tuple[str, ...] = ()  # the action set, in the order of its ids; default: what occurs
-    ends: Ends | None = None  # how episodes end in a log without end flags; default: terminated
+    # How episodes end in a log without end flags (default: terminated). each: every row is an
+    # episode of one decision, as in a bandit's log.
+    ends: Ends | None = None
 
     def __post_init__(self) -> None:
         if self.ends not in (None, *get_args(Ends)):
-            raise ValueError(f"ends must be 'terminated' or 'truncated'; got {self.ends!r}")
+            raise ValueError(f"ends must be 'terminated', 'truncated' or 'each'; got {self.ends!r}")
         if len(set(self.actions)) != len(self.actions):
             raise ValueError(f"actions must be different names; got {', '.join(self.actions)}")
 
     @property
-    def unflagged_ends(self) -> Ends:
-        return self.ends or "terminated"
+    def unflagged_ends(self) -> Literal["terminated", "truncated"]:
+        return "truncated" if self.ends == "truncated" else "terminated"
 
 
 def from_toml(path: str | Path) -> Options:

@@ -53,7 +53,7 @@ class Roles:
     action: str
     reward: str
     observation: tuple[str, ...]
-    cut: Literal["ids", "flags", "rows"]  # what says where episodes begin
+    cut: Literal["ids", "flags", "rows", "each"]  # what says where episodes begin
     next_observation: tuple[str, ...] = ()
     legal: tuple[str, ...] = ()
     next_legal: tuple[str, ...] = ()
@@ -253,7 +253,15 @@ class Resolver:
 
     def cut(
         self, single: dict[str, str | None], following: tuple[str, ...]
-    ) -> Literal["ids", "flags", "rows"]:
+    ) -> Literal["ids", "flags", "rows", "each"]:
+        if self.options.ends == "each":
+            if single["episode"] is not None:
+                self.report.fatal(
+                    "missing column",
+                    "--ends each makes every row an episode, and column "
+                    f"{single['episode']!r} says otherwise; pass --episode '' to leave it aside",
+                )
+            return "each"
         if single["episode"] is not None:
             return "ids"
         if following:
@@ -266,8 +274,9 @@ class Resolver:
             self.report.fatal(
                 "missing column",
                 "nothing says where episodes begin; pass --episode NAME, or --terminated NAME or "
-                "--truncated NAME for a log in order, or --next-observation NAME ... for lone "
-                f"transitions. Columns: {', '.join(self.log.names[:40])}",
+                "--truncated NAME for a log in order, --next-observation NAME ... for lone "
+                "transitions, or --ends each if every row stands alone. Columns: "
+                f"{', '.join(self.log.names[:40])}",
             )
         return "flags"
 

@@ -1,0 +1,55 @@
+"""What rows say of a run: facts of its data, means over its updates, its final figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rbve.data.dataset import Dataset
+from rbve.rows import Row
+
+# What makes two datasets the same kind of data, whatever their seeds.
+SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")
+
+
+def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
+    """What a reader of the rows needs to know of the data."""
+    reference = dataset.provenance.get("reference", {})
+    return {
+        "env": env,
+        "episodes": dataset.num_episodes,
+        "transitions": dataset.num_transitions,
+        "actions": dataset.num_actions,
+        "behaviour_return": float(dataset.episode_return.mean()),
+        "best_return": float(dataset.episode_return.max()),
+        "random_return": reference.get("random"),
+        "reference_return": reference.get("online"),
+        "source": {name: dataset.provenance.get(name) for name in SOURCE},
+    }
+
+
+def normalised(measured: tuple[float, int], facts: dict[str, Any]) -> dict[str, tuple[float, int]]:
+    """100 · (return − random) / (online reference − random), where both are known."""
+    random, reference = facts["random_return"], facts["reference_return"]
+    if random is None or reference is None or reference == random:
+        return {}
+    value, n = measured
+    return {"normalised_return": (100 * (value - random) / (reference - random), n)}
+
+
+def mean_metrics(sums: dict[str, Any], updates: int) -> dict[str, float]:
+    means = {name: float(np.mean(value)) / max(updates, 1) for name, value in sums.items()}
+    means["grad_norm"] = float(np.sqrt(means.pop("grad_norm2")))
+    return means
+
+
+def final_rows(step: int, evaluations: list[dict[str, tuple[float, int]]]) -> list[Row]:
+    """The final figure: the mean of the last evaluations."""
+    names = evaluations[-1] if evaluations else {}
+    rows = []
+    for name in names:
+        values = [each[name] for each in evaluations if name in each]
+        mean = float(np.mean([value for value, _ in values]))
+        rows.append(Row(step, f"final/{name}", mean, sum(n for _, n in values)))
+    return rows
