@@ -29,6 +29,14 @@ from rbve.data.source import Fault
 __all__ = ["EXIT_CODES", "WORDS", "Audit", "Finding", "audit"]
 
 
+# What a reader reports by row, the audit need not count again.
+SAME_AS = {
+    "nan reward": "rewards not finite",
+    "nan observation": "observations not finite",
+    "illegal action": "values that cannot be",
+}
+
+
 @dataclass(frozen=True)
 class Audit:
     findings: list[Finding]  # worst first
@@ -110,7 +118,9 @@ def audit(
         provenance=dataset.provenance,
         seed=seed,
     )
-    found.findings.extend(worst_first([*from_faults(faults), *judged(dataset, known, found)]))
+    told = {SAME_AS.get(fault.kind) for fault in faults}
+    own = [finding for finding in judged(dataset, known, found) if finding.name not in told]
+    found.findings.extend(worst_first([*from_faults(faults), *own]))
     found.notes.extend([*notes, *remarks(found)])
     return found
 

@@ -150,7 +150,10 @@ def findings(found: Sequence[Finding]) -> str:
 
 
 def sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
+    # A path keeps its case.
+    first = words.split(" ", 1)[0]
+    start = words[:1] if "." in first or "/" in first else words[:1].upper()
+    return f"{start}{words[1:]}."
 
 
 def notes(remarks: Sequence[str]) -> str:
