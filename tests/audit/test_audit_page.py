@@ -103,7 +103,7 @@ def test_the_verdict_comes_first(fine: Audit, bad: Audit) -> None:
     page = document(bad, TITLE)
     order = ["<strong>do not train</strong>", "split episode</h3>", "not finite</h3>", "<figure"]
     assert [page.index(words) for words in order] == sorted(page.index(words) for words in order)
-    assert "A.csv: row 3: episode &lt;7&gt; goes on." in page
+    assert "a.csv: row 3: episode &lt;7&gt; goes on." in page
     assert "What to do: fill the gaps" in page
     assert "buy &lt;i&gt;now&lt;/i&gt;" in page
     assert "<li>a &amp; b</li>" in page
