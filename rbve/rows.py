@@ -61,12 +61,11 @@ class RowFile:
         self.count += len(rows)
 
 
-def write(run: Run, folder: Path) -> Path:
+def write(run: Run, file: Path) -> None:
     """A whole run at once."""
     head = json.dumps({"job": run.job, "spec": run.spec, "facts": run.facts})
     lines = [head, *(json.dumps(row._asdict()) for row in run.rows)]
-    write_atomically(folder / FILE, ("\n".join(lines) + "\n").encode())
-    return folder / FILE
+    write_atomically(file, ("\n".join(lines) + "\n").encode())
 
 
 def read(path: Path) -> Run:

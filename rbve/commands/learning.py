@@ -202,7 +202,7 @@ def run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path)
     with console.bar(name, None, ""):
         found = importlib.import_module(f"rbve.theory.{experiment.module}").run(scale)
         for run in found:
-            rows.write(run, out / "rows" / run.job)
+            rows.write(run, out / "rows" / f"{run.job}.jsonl")
         for drawing in theory_figures.draw(experiment.module, found):
             file = out / f"{drawing.kind}.png"
             write_atomically(file, drawing.png)

@@ -9,8 +9,9 @@ from html import escape
 from pathlib import Path
 
 from rbve.files import write_atomically
-from rbve.report import table
+from rbve.report import claims_table, table
 from rbve.report.canvas import Drawing
+from rbve.report.claims_table import Judged
 from rbve.report.figures import draw
 from rbve.report.labels import one_line
 from rbve.report.summary import Method, Problem
@@ -92,7 +93,7 @@ dd { margin: 0 0 0 1rem; }
 """
 
 
-def write(problems: Sequence[Problem], out: Path) -> Path:
+def write(problems: Sequence[Problem], out: Path, judged: Sequence[Judged] = ()) -> Path:
     """Figures and CSV first, the page last: a page that exists is complete."""
     page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
     if page.is_dir():
@@ -106,6 +107,9 @@ def write(problems: Sequence[Problem], out: Path) -> Path:
             write_atomically(folder / f"{name}-{drawing.kind}.png", drawing.png)
         sections.append(section(problem, f"p{index}", drawings))
     write_atomically(folder / "summary.csv", encode(table.as_csv(problems)))
+    if judged:
+        write_atomically(folder / "claims.csv", encode(claims_table.as_csv(judged)))
+        sections.insert(0, claims_table.as_html(judged))
     write_atomically(page, encode(document(problems, sections)))
     return page
 
@@ -127,7 +131,7 @@ def document(problems: Sequence[Problem], sections: Sequence[str]) -> str:
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <title>{TITLE}</title>
-<style>{STYLE}</style>
+<style>{STYLE}{claims_table.STYLE}</style>
 </head>
 <body>
 <header>

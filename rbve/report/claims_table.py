@@ -1,0 +1,114 @@
+"""The paper's claims beside what was measured, from the rows of a study."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from rbve.files import read_json
+from rbve.report.claims import CLAIMS, Claim
+from rbve.report.finals import finals
+from rbve.report.rules import VERDICTS, Judgement
+from rbve.rows import Run
+
+EXPERIMENTS = "experiments"  # folder of a study: which jobs an experiment consists of
+COLUMNS = ("verdict", "claim", "in the paper", "judged on", "measured here", "rule")
+
+
+class Judged(NamedTuple):
+    claim: Claim
+    judgement: Judgement
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        claim, found = self
+        return (
+            found.verdict,
+            claim.text,
+            claim.paper,
+            claim.here,
+            found.measured,
+            claim.rule,
+        )
+
+
+def members(paths: Iterable[Path]) -> dict[str, set[str]]:
+    """experiment -> its jobs, of the studies among the paths."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        for file in sorted((path / EXPERIMENTS).glob("*.json")):
+            content = read_json(file)
+            jobs = content.get("jobs") if isinstance(content, dict) else None
+            if not isinstance(jobs, list) or not all(type(job) is str for job in jobs):
+                raise ValueError(f"{file}: lists no jobs; run `rbve reproduce {file.stem}` again")
+            found.setdefault(file.stem, set()).update(jobs)
+    return found
+
+
+def judge_all(paths: Iterable[Path], runs: Sequence[Run]) -> list[Judged]:
+    """Every claim, or nothing where no study was run."""
+    experiments = members(paths)
+    if not experiments:
+        return []
+    evaluated = finals(runs)
+    return [
+        Judged(
+            claim,
+            claim.judge(
+                [each for each in evaluated if each.job in experiments.get(claim.experiment, ())]
+            ),
+        )
+        for claim in CLAIMS
+    ]
+
+
+def as_csv(judged: Sequence[Judged]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(each.cells for each in judged)
+    return stream.getvalue()
+
+
+def as_html(judged: Sequence[Judged]) -> str:
+    if not judged:
+        return ""
+    counts = [sum(each.judgement.verdict == verdict for each in judged) for verdict in VERDICTS]
+    tally = ", ".join(f"{n} {verdict}" for n, verdict in zip(counts, VERDICTS, strict=True))
+    head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
+    rows = "".join(row(each) for each in judged)
+    return f"""<section aria-labelledby="claims">
+<h2 id="claims">The paper's claims, measured here</h2>
+<p class="headline">{len(judged)} claims: {tally}.</p>
+<p>Effects are mean paired differences over datasets with 95% bootstrap intervals; scores are
+normalised (0 random, 100 the online agent's best). The setting of each method is chosen on other
+datasets than the one it is reported on. Rules were written down before the runs.</p>
+<div class="scroll" role="region" tabindex="0" aria-label="Table: claims"><table class="claims">
+<thead><tr>{head}</tr></thead>
+<tbody>{rows}</tbody></table></div>
+</section>
+"""
+
+
+def row(each: Judged) -> str:
+    verdict, claim, *rest = (escape(cell) for cell in each.cells)
+    kind = verdict.replace(" ", "-")
+    cells = "".join(f"<td>{cell}</td>" for cell in rest)
+    return (
+        f'<tr><td class="verdict {kind}">{verdict}</td><th scope="row">{claim}</th>{cells}</tr>\n'
+    )
+
+
+STYLE = """
+table.claims td, table.claims th { white-space: normal; text-align: left; vertical-align: top;
+  min-width: 8rem; }
+table.claims td.verdict { font-weight: 700; min-width: 6rem; padding-left: 0; }
+.verdict.reproduced { color: #157a2e; } .verdict.partly { color: #8a5a00; }
+.verdict.not-here { color: var(--accent); } .verdict.not-run { color: var(--muted); }
+@media (prefers-color-scheme: dark) { .verdict.reproduced { color: #6fd08a; }
+  .verdict.partly { color: #e3b04b; } }
+"""

@@ -1,0 +1,86 @@
+"""Claims in the report: judged by the runs of their experiment, and of no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rbve.report import claims_table, write_report
+from rbve.report.claims import CLAIMS
+from rbve.rows import Row, Run, find, write
+
+TEXT = "R-BVE outperforms all baselines on cartpole"
+
+
+def run(job: str, algorithm: str, seed: int, score: float) -> Run:
+    spec = {
+        "data": {
+            "path": f"study/data/cartpole-0/{seed}",
+            "keep": 0.1,
+            "keep_seed": seed,
+            "side": "all",
+            "action": "chosen",
+        },
+        "spec": {"algorithm": algorithm, "env": "cartpole", "options": {"normalise": "dataset"}},
+        "config": {},
+        "learning_rate": 3e-4,
+        "seed": seed,
+    }
+    rows = [Row(10, f"final/{name}", score, 5) for name in ("normalised_return", "return")]
+    return Run(job, spec, {"env": "cartpole", "source": {"noise": 0.0}}, rows)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    jobs = []
+    for algorithm, level in (("rbve", 90), ("dqn", 10), ("cql", 20), ("rem", 30), ("bcq", 40)):
+        for seed in range(3):
+            job = f"{algorithm}-{seed}"
+            write(run(job, algorithm, seed, level + seed), tmp_path / "runs" / job / "rows.jsonl")
+            jobs.append(job)
+    # Of another experiment: a setting of R-BVE that would spoil the claim.
+    for seed in range(3):
+        write(run(f"x-{seed}", "rbve", seed, -500), tmp_path / "runs" / f"x-{seed}" / "rows.jsonl")
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "bsuite.json").write_text(json.dumps({"jobs": jobs}))
+    return tmp_path
+
+
+def judgement(study: Path, text: str) -> claims_table.Judged:
+    found = claims_table.judge_all([study], find([study]))
+    return next(each for each in found if each.claim.text == text)
+
+
+def test_a_claim_is_judged_by_its_experiment(study: Path) -> None:
+    judged = judgement(study, TEXT)
+    assert judged.judgement.verdict == "reproduced"
+    assert judged.judgement.effects["DDQN"].value == 80
+    assert judged.judgement.effects["BCQ"].value == 50
+    assert "against DDQN +80 [+80, +80] (n=3)" in judged.judgement.measured
+    assert judgement(study, "A larger λ widens the action gap").judgement.verdict == "not run"
+
+
+def test_the_page_opens_with_the_claims(study: Path, tmp_path: Path) -> None:
+    page = write_report([study], tmp_path / "page.html").read_text()
+    assert page.index('id="claims"') < page.index('id="p1"')
+    assert (
+        f"{len(CLAIMS)} claims: 1 reproduced, 0 partly, 0 not here, {len(CLAIMS) - 1} not run"
+        in page
+    )
+    assert page.count('<td class="verdict') == len(CLAIMS)
+    lines = (tmp_path / "figures" / "claims.csv").read_text().splitlines()
+    assert lines[0].startswith("verdict,claim,")
+    assert len(lines) == len(CLAIMS) + 1
+
+
+def test_without_a_study_there_are_no_claims(study: Path, tmp_path: Path) -> None:
+    page = write_report([study / "runs"], tmp_path / "other.html").read_text()
+    assert "claims" not in page.split("</style>")[1]
+
+
+def test_a_damaged_list_of_jobs_is_named(study: Path) -> None:
+    (study / "experiments" / "bsuite.json").write_text('{"jobs": 3}')
+    with pytest.raises(ValueError, match=r"bsuite\.json: lists no jobs"):
+        claims_table.judge_all([study], [])
