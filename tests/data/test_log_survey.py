@@ -246,7 +246,7 @@ def test_options_from_toml(tmp_path: Path) -> None:
         ('epsiode = "visit"', r"unknown option 'epsiode'. Did you mean 'episode'\? Known: "),
         ("episode = 3", "option 'episode' takes one name in quotes; got 3"),
         ("observation = [[1]]", "option 'observation' takes a list of names"),
-        ('ends = "never"', "ends must be 'terminated' or 'truncated'; got 'never'"),
+        ('ends = "never"', "ends must be 'terminated', 'truncated' or 'each'; got 'never'"),
         ('actions = ["a", "a"]', "actions must be different names"),
         ("episode =", "not a TOML file"),
     ],
