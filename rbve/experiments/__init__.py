@@ -65,10 +65,13 @@ class Scale:
     episodes: float  # share of the paper's recorded episodes
     settings: int  # of each method's sweep, from the first on
     evaluations: int  # over a run
+    eval_episodes: int = 100  # each (paper: 100)
 
 
 SCALES = {
-    "quick": Scale(datasets=2, steps=10_000, episodes=0.25, settings=2, evaluations=5),
+    "quick": Scale(
+        datasets=2, steps=10_000, episodes=0.25, settings=2, evaluations=5, eval_episodes=20
+    ),
     "desk": Scale(datasets=5, steps=100_000, episodes=1.0, settings=5, evaluations=10),
     "paper": Scale(datasets=5, steps=2_000_000, episodes=1.0, settings=10, evaluations=20),
 }

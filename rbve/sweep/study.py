@@ -147,6 +147,7 @@ def job(ref: DataRef, env: str, method: Method, tried: Any, scale: Scale, seed: 
         steps=scale.steps,
         every=max(1, scale.steps // scale.evaluations),
         env=env,
+        eval_episodes=scale.eval_episodes,
     )
     spec, config = resolve(plan, settings)
     return Job(ref, spec, config, rate, seed=seed)
