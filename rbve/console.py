@@ -156,5 +156,6 @@ def one_line_errors() -> Iterator[None]:
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
-    print(f"rbve: {message}", file=sys.stderr)
+    # Names and values of a file may hold anything, line breaks too.
+    print(f"rbve: {' '.join(message.splitlines())}", file=sys.stderr)
     sys.exit(code)

@@ -69,7 +69,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise ValueError(f"{file}: not the manifest of an rbve dataset")
     if manifest.get("schema") != SCHEMA:
         raise ValueError(
-            f"{file}: schema {manifest.get('schema')}, and this version reads schema {SCHEMA}"
+            f"{file}: schema {manifest.get('schema')!r}, and this version reads schema {SCHEMA}"
         )
     check_fields(manifest, FIELDS, f"{file}")
     if manifest["episodes"] <= 0 or manifest["rows"] <= 0:
