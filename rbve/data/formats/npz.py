@@ -120,7 +120,8 @@ def read_meta(archive: Archive) -> dict[str, Any]:
         raise damaged
     if facts.get("schema") != SCHEMA:
         raise ValueError(
-            f"{member.where}: schema {facts.get('schema')!r}, and this version reads schema {SCHEMA}"
+            f"{member.where}: schema {facts.get('schema')!r}, and this version reads schema "
+            f"{SCHEMA}"
         )
     names, features = facts.get("actions"), facts.get("features")
     if not isinstance(names, list) or not all(type(name) is str for name in names):
