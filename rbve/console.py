@@ -106,14 +106,10 @@ def log_options(flags: Any, toml: Path | None) -> Any:
     """Which column is what, from flags and, where they are silent, a TOML file."""
     if toml is None:
         return flags
+    from rbve.data.formats import choices
     from rbve.data.logs.options import from_toml
 
-    made = {
-        each.name: getattr(flags, each.name)
-        for each in dataclasses.fields(flags)
-        if getattr(flags, each.name) != each.default
-    }
-    return dataclasses.replace(from_toml(toml), **made)
+    return dataclasses.replace(from_toml(toml), **choices(flags))
 
 
 def show_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:

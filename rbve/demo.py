@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 from rbve import api, console, rows
-from rbve.data.manifest import MANIFEST, fingerprint
+from rbve.data.manifest import fingerprint
 from rbve.experiments.demo import PROBLEMS, Problem
-from rbve.files import read_json
 from rbve.recording.record import Progress, default_episodes
 from rbve.sweep import grid
+from rbve.sweep.study import is_recorded
 from rbve.training.spec import DataRef, Spec, resolve
 
 
@@ -32,11 +32,6 @@ def run(out: Path) -> Path:
 
 def dataset_folder(out: Path, problem: Problem, seed: int) -> Path:
     return out / "data" / problem.env / str(seed)
-
-
-def is_recorded(folder: Path) -> bool:
-    manifest = folder / MANIFEST
-    return manifest.exists() and bool(read_json(manifest).get("finished"))
 
 
 def record_all(out: Path) -> None:

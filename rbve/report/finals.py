@@ -7,7 +7,7 @@ with the best mean over the others. The paper's way, the best of all, stands bes
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,9 +95,6 @@ def final_of(run: Run, values: dict[str, float]) -> Final:
         values=values,
         job=run.job,
     )
-
-
-Where = Callable[[Final], bool]
 
 
 def by_setting(found: Sequence[Final], measure: str) -> dict[str, dict[int, float]]:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rbve.report.across import Interval, interval
+from rbve.report.across import Interval, interval, mean_of_tasks
 from rbve.report.finals import Final, Problem, aligned, on_other_datasets
 from rbve.report.statistics import Floats
 
@@ -91,7 +91,7 @@ def difference(
             pairs[problem.label] = gap
     if not pairs:
         return None
-    return interval(pairs, lambda tasks: float(np.mean([task.mean() for task in tasks])))
+    return interval(pairs, mean_of_tasks)
 
 
 def better(
@@ -103,11 +103,7 @@ def better(
     sign: int = 1,
     scale: Callable[[Floats], Floats] = identity,
 ) -> Judgement:
-    """Ours above (sign 1) or below (−1) each of the others.
-
-    Reproduced: every interval on the right side of 0. Partly: every mean on the right side, or at
-    least half of the intervals.
-    """
+    """Ours above (sign 1) or below (−1) each of the others, as judged() says."""
     effects = {
         name: effect
         for name, other in others.items()
@@ -115,14 +111,23 @@ def better(
     }
     if len(effects) < len(others):
         return Judgement("not run", "no runs of " + listed(set(others) - set(effects)))
-    clear = [name for name, e in effects.items() if (e.low > 0 if sign > 0 else e.high < 0)]
-    right = [name for name, e in effects.items() if e.value * sign > 0]
+    return judged(effects, sign, "against ")
+
+
+def judged(effects: Mapping[str, Interval], sign: int, before: str = "") -> Judgement:
+    """By which side of 0 all effects lie on.
+
+    Reproduced: every interval on the right side. Partly: every mean on the right side, or at least
+    half of the intervals.
+    """
+    clear = sum(e.low > 0 if sign > 0 else e.high < 0 for e in effects.values())
+    right = sum(e.value * sign > 0 for e in effects.values())
     verdict: Verdict = "not here"
-    if len(clear) == len(effects):
+    if clear == len(effects):
         verdict = "reproduced"
-    elif len(right) == len(effects) or 2 * len(clear) >= len(effects):
+    elif right == len(effects) or 2 * clear >= len(effects):
         verdict = "partly"
-    words = "; ".join(f"against {name} {shown(effect)}" for name, effect in effects.items())
+    words = "; ".join(f"{before}{name} {shown(effect)}" for name, effect in effects.items())
     return Judgement(verdict, words, effects)
 
 
@@ -133,10 +138,7 @@ def ordered(
     measure: str,
     scale: Callable[[Floats], Floats] = identity,
 ) -> Judgement:
-    """Each larger than the next.
-
-    Reproduced: every step clear. Partly: every mean on the right side, or half of the steps clear.
-    """
+    """Each larger than the next; the steps as judged() says."""
     names = list(picks)
     steps = {
         f"{first} − {second}": effect
@@ -146,16 +148,7 @@ def ordered(
     }
     if len(steps) < len(names) - 1:
         return Judgement("not run", "not all of " + listed(names) + " were run")
-    clear = sum(effect.low > 0 for effect in steps.values())
-    right = sum(effect.value > 0 for effect in steps.values())
-    verdict: Verdict = "not here"
-    if clear == len(steps):
-        verdict = "reproduced"
-    elif right == len(steps) or 2 * clear >= len(steps):
-        verdict = "partly"
-    return Judgement(
-        verdict, "; ".join(f"{name} {shown(each)}" for name, each in steps.items()), steps
-    )
+    return judged(steps, 1)
 
 
 def rising(
@@ -202,7 +195,7 @@ def between(
 ) -> Judgement:
     """A measure is larger (sign 1) or smaller (−1) on one kind of data than on another.
 
-    Kinds are paired by environment, datasets by seed. Judged as better() is.
+    Kinds are paired by environment, datasets by seed; then as judged() says.
     """
     effects = {}
     for name, pick in picks.items():
@@ -216,21 +209,10 @@ def between(
                     if len(a):
                         pairs[f"{first.label} − {second.label}"] = scale(a) - scale(b)
         if pairs:
-            effects[name] = interval(
-                pairs, lambda tasks: float(np.mean([task.mean() for task in tasks]))
-            )
+            effects[name] = interval(pairs, mean_of_tasks)
     if len(effects) < len(picks):
         return Judgement("not run", "no runs of " + listed(set(picks) - set(effects)))
-    clear = sum(e.low > 0 if sign > 0 else e.high < 0 for e in effects.values())
-    right = sum(e.value * sign > 0 for e in effects.values())
-    verdict: Verdict = "not here"
-    if clear == len(effects):
-        verdict = "reproduced"
-    elif right == len(effects) or 2 * clear >= len(effects):
-        verdict = "partly"
-    return Judgement(
-        verdict, "; ".join(f"{name} {shown(each)}" for name, each in effects.items()), effects
-    )
+    return judged(effects, sign)
 
 
 def reaches(
@@ -249,7 +231,7 @@ def reaches(
         ]
         tasks = {str(k): np.array(each) for k, each in enumerate(held) if each}
         if tasks:
-            means[name] = interval(tasks, lambda t: float(np.mean([task.mean() for task in t])))
+            means[name] = interval(tasks, mean_of_tasks)
     if not means:
         return Judgement("not run", "no runs")
     there = [name for name, each in means.items() if each.value >= level]

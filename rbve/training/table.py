@@ -71,7 +71,7 @@ def pack(
 
     `in_memory` defaults to whether the packed rows are few enough.
     """
-    (layout,) = one_layout([layout_of(data, stack) for data in datasets])
+    layout = one_layout([layout_of(data, stack) for data in datasets])
     parts = {id(data): columns_of(data, view, bootstrap, stack) for data in datasets}
     counts = {key: len(part.row) for key, part in parts.items()}
     total = sum(counts.values())
@@ -111,7 +111,7 @@ def layout_of(data: Dataset, stack: int) -> Layout:
     )
 
 
-def one_layout(layouts: Sequence[Layout]) -> set[Layout]:
+def one_layout(layouts: Sequence[Layout]) -> Layout:
     different = set(layouts)
     if len(different) != 1:
         raise ValueError(
@@ -120,7 +120,7 @@ def one_layout(layouts: Sequence[Layout]) -> set[Layout]:
         )
     if layouts[0].actions > MAX_EXACT_ACTION:
         raise ValueError(f"{layouts[0].actions} actions; at most {MAX_EXACT_ACTION} are supported")
-    return different
+    return layouts[0]
 
 
 def columns_of(data: Dataset, view: View, bootstrap: Bootstrap, stack: int) -> Columns:

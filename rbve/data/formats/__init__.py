@@ -82,15 +82,20 @@ def read(
     return chosen.read(path, options, on_fault)
 
 
+def choices(options: Any) -> dict[str, Any]:
+    """Those of an Options that differ from its defaults."""
+    return {
+        field.name: value
+        for field in dataclasses.fields(options)
+        if (value := getattr(options, field.name)) != field.default
+    }
+
+
 def fitting(options: Any, known: Sequence[str], name: str) -> dict[str, Any]:
     """The choices made in options of another format, all of which this one must know."""
     if options is None:
         return {}
-    made = {
-        field.name: getattr(options, field.name)
-        for field in dataclasses.fields(options)
-        if getattr(options, field.name) != field.default
-    }
+    made = choices(options)
     for choice in made:
         if choice not in known:
             raise ValueError(
