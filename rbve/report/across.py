@@ -22,6 +22,7 @@ class Interval(NamedTuple):
     low: float
     high: float
     n: int  # runs behind it
+    fewest: int = 0  # runs behind its thinnest task
 
 
 def interquartile_mean(values: Floats) -> float:
@@ -54,7 +55,8 @@ def interval(
         raise ValueError("an interval needs at least one score for each task")
     found = [statistic(resampled) for resampled in resamples(tasks, seed)]
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(statistic(tasks), float(low), float(high), sum(map(len, tasks)))
+    sizes = [len(task) for task in tasks]
+    return Interval(statistic(tasks), float(low), float(high), sum(sizes), min(sizes))
 
 
 def resamples(tasks: Sequence[Floats], seed: int) -> list[list[Floats]]:
@@ -96,8 +98,8 @@ def performance_profile(scores: Scores, at: Floats, seed: int = 0) -> list[Inter
 
     found = np.array([shares(each) for each in resamples(tasks, seed)])
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    n = sum(map(len, tasks))
+    n, fewest = sum(map(len, tasks)), min(map(len, tasks))
     return [
-        Interval(float(v), float(a), float(b), n)
+        Interval(float(v), float(a), float(b), n, fewest)
         for v, a, b in zip(shares(tasks), low, high, strict=True)
     ]

@@ -1,8 +1,9 @@
 """How a claim is judged. Each rule was written down before the runs it judges.
 
-    reproduced   the effect is there, and its 95% interval excludes 'no effect'
+    reproduced   the effect is there, its 95% interval excludes 'no effect', and at least ENOUGH
+                 datasets of every kind of data stand behind it
     partly       the effect points the right way but its interval does not exclude 'no effect', or
-                 it holds for some of what the claim names
+                 it holds for some of what the claim names, or datasets are too few
     not here     neither
     not run      there are no runs to judge by
 
@@ -26,6 +27,7 @@ from rbve.report.statistics import Floats
 VERDICTS = ("reproduced", "partly", "not here", "not run")
 Verdict = Literal["reproduced", "partly", "not here", "not run"]
 SCORE = "normalised_return"
+ENOUGH = 4  # datasets of a kind; with fewer the bootstrap has too little to resample
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,16 @@ def judged(effects: Mapping[str, Interval], sign: int, before: str = "") -> Judg
     elif right == len(effects) or 2 * clear >= len(effects):
         verdict = "partly"
     words = "; ".join(f"{before}{name} {shown(effect)}" for name, effect in effects.items())
-    return Judgement(verdict, words, effects)
+    return careful(Judgement(verdict, words, effects))
+
+
+def careful(found: Judgement) -> Judgement:
+    """At most 'partly' where any kind of data has too few datasets."""
+    fewest = min(effect.fewest for effect in found.effects.values())
+    if found.verdict != "reproduced" or fewest >= ENOUGH:
+        return found
+    words = f"{found.measured}; only {fewest} datasets of a kind, {ENOUGH} are asked for"
+    return Judgement("partly", words, found.effects)
 
 
 def ordered(
@@ -181,7 +192,7 @@ def rising(
     elif clear or (ends.value * sign > 0 and not against):
         verdict = "partly"
     words = f"{last_name} − {first_name}: {shown(ends)}; {against} of {len(steps)} steps against it"
-    return Judgement(verdict, words, {f"{last_name} − {first_name}": ends})
+    return careful(Judgement(verdict, words, {f"{last_name} − {first_name}": ends}))
 
 
 def between(
@@ -240,9 +251,8 @@ def reaches(
         verdict = "reproduced"
     elif 2 * len(there) >= len(means):
         verdict = "partly"
-    return Judgement(
-        verdict, "; ".join(f"{name} {shown(each)}" for name, each in means.items()), means
-    )
+    words = "; ".join(f"{name} {shown(each)}" for name, each in means.items())
+    return careful(Judgement(verdict, words, means))
 
 
 def shown(effect: Interval) -> str:

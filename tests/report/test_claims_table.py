@@ -36,12 +36,12 @@ def run(job: str, algorithm: str, seed: int, score: float) -> Run:
 def study(tmp_path: Path) -> Path:
     jobs = []
     for algorithm, level in (("rbve", 90), ("dqn", 10), ("cql", 20), ("rem", 30), ("bcq", 40)):
-        for seed in range(3):
+        for seed in range(4):
             job = f"{algorithm}-{seed}"
             write(run(job, algorithm, seed, level + seed), tmp_path / "runs" / job / "rows.jsonl")
             jobs.append(job)
     # Of another experiment: a setting of R-BVE that would spoil the claim.
-    for seed in range(3):
+    for seed in range(4):
         write(run(f"x-{seed}", "rbve", seed, -500), tmp_path / "runs" / f"x-{seed}" / "rows.jsonl")
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "bsuite.json").write_text(json.dumps({"jobs": jobs}))
@@ -58,7 +58,7 @@ def test_a_claim_is_judged_by_its_experiment(study: Path) -> None:
     assert judged.judgement.verdict == "reproduced"
     assert judged.judgement.effects["DDQN"].value == 80
     assert judged.judgement.effects["BCQ"].value == 50
-    assert "against DDQN +80 [+80, +80] (n=3)" in judged.judgement.measured
+    assert "against DDQN +80 [+80, +80] (n=4)" in judged.judgement.measured
     assert judgement(study, "A larger λ widens the action gap").judgement.verdict == "not run"
 
 

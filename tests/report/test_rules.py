@@ -74,6 +74,16 @@ def test_better(ours: list[float], theirs: list[float], verdict: str) -> None:
     assert rules.better(found, A, {"b": B}, everywhere).verdict == verdict
 
 
+def test_few_datasets_reproduce_nothing() -> None:
+    ours, theirs = runs("a", [10, 11, 12]), runs("b", [1, 2, 3])
+    judged = rules.better(ours + theirs, A, {"b": B}, everywhere)
+    assert judged.verdict == "partly"  # 9 each time, but three datasets only
+    assert "only 3 datasets of a kind" in judged.measured
+    # One thin kind of data among thick ones counts too.
+    thick = runs("a", [10] * 5, POLE) + runs("b", [1] * 5, POLE)
+    assert rules.better(ours + theirs + thick, A, {"b": B}, everywhere).verdict == "partly"
+
+
 def test_better_than_some_is_partly() -> None:
     found = runs("a", [5, 6, 7]) + runs("b", [1, 2, 3]) + runs("c", [9, 9.5, 10])
     judged = rules.better(found, A, {"b": B, "c": C}, everywhere)
@@ -83,8 +93,8 @@ def test_better_than_some_is_partly() -> None:
 
 
 def test_lower_is_better_where_the_sign_says_so() -> None:
-    found = runs("a", [1, 2, 1], measure="overestimation") + runs(
-        "b", [1e6, 1e7, 1e6], measure="overestimation"
+    found = runs("a", [1, 2, 1, 1], measure="overestimation") + runs(
+        "b", [1e6, 1e7, 1e6, 1e6], measure="overestimation"
     )
     choose = [  # the choice of a setting needs a score
         Final(f.problem, f.algorithm, f.settings, f.seed, {**f.values, "normalised_return": 0.0})
@@ -92,7 +102,8 @@ def test_lower_is_better_where_the_sign_says_so() -> None:
     ]
     judged = rules.better(choose, A, {"b": B}, everywhere, "overestimation", -1, rules.logarithm)
     assert judged.verdict == "reproduced"
-    expected = np.mean([np.log10(2 / (1 + 1e6)), np.log10(3 / (1 + 1e7)), np.log10(2 / (1 + 1e6))])
+    common, other = np.log10(2 / (1 + 1e6)), np.log10(3 / (1 + 1e7))
+    expected = (3 * common + other) / 4
     assert judged.effects["b"].value == pytest.approx(expected)
 
 
@@ -112,7 +123,7 @@ def test_rising() -> None:
     def picks(*levels: float) -> list[tuple[str, Pick]]:
         return [(str(level), Pick("a", {"lam": level})) for level in levels]
 
-    found = [run for k in (1, 2, 3) for run in runs("a", [k, k + 1, k + 2], lam=k)]
+    found = [run for k in (1, 2, 3) for run in runs("a", [k, k + 1, k + 2, k + 3], lam=k)]
     assert (
         rules.rising(found, picks(1, 2, 3), everywhere, "normalised_return").verdict == "reproduced"
     )
@@ -121,14 +132,14 @@ def test_rising() -> None:
     )
     falling = rules.rising(found, picks(3, 2, 1), everywhere, "normalised_return", -1)
     assert falling.verdict == "reproduced"
-    bump = found + runs("a", [9, 10, 11], lam=2.5)
+    bump = found + runs("a", [9, 10, 11, 12], lam=2.5)
     steps = rules.rising(bump, picks(1, 2, 2.5, 3), everywhere, "normalised_return")
     assert steps.verdict == "partly"  # up in the end, one step clearly down
     assert "1 of 3 steps against it" in steps.measured
 
 
 def test_ordered_and_reaches() -> None:
-    found = runs("a", [9, 9, 9]) + runs("b", [5, 5, 5]) + runs("c", [1, 1, 1])
+    found = runs("a", [9] * 4) + runs("b", [5] * 4) + runs("c", [1] * 4)
     assert rules.ordered(
         found, {"a": A, "b": B, "c": C}, everywhere, "normalised_return"
     ).verdict == ("reproduced")
@@ -144,7 +155,7 @@ def test_ordered_and_reaches() -> None:
 
 def test_between_kinds_of_data() -> None:
     scarce = Problem("catch", 0.0, None, 0.01, "all", "chosen")
-    found = runs("a", [5, 6], scarce) + runs("a", [1, 1], CATCH)
+    found = runs("a", [5, 6, 5, 6], scarce) + runs("a", [1] * 4, CATCH)
     judged = rules.between(
         found,
         {"a": A},
