@@ -1,0 +1,124 @@
+"""A figure as data: drawn as a picture, in the browser, and as a table of its numbers.
+
+Who makes a chart says what is in it; how it looks is the renderers' matter.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+Scale = Literal["linear", "log", "symlog", "category"]  # symlog: a log axis that begins at 0
+
+
+class Point(NamedTuple):
+    x: float | str  # text on a category axis
+    y: float  # a point that is not finite is left out, and said so
+    low: float | None = None  # 95% interval
+    high: float | None = None
+    n: int = 0  # runs behind it; 0 = not said
+    note: str = ""  # more words, shown on hover
+
+
+@dataclass(frozen=True)
+class Series:
+    """One entry of the legend. Series of one name in several panels are switched together."""
+
+    name: str
+    colour: str  # for white paper, "#rrggbb"
+    points: tuple[Point, ...]
+    members: tuple[tuple[float | str, float], ...] = ()  # single runs, drawn faintly
+    dash: int = 0  # line style, tells series of one colour apart
+    marker: Literal["dot", "ring"] = "dot"
+    strong: bool = False  # the one to look at
+
+
+class Mark(NamedTuple):
+    """A value to compare with: a thin line across the panel."""
+
+    value: float
+    name: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str  # "" where the chart has one panel
+    series: tuple[Series, ...]
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """lines: y over x. rows: a row per category x from the top, its value y along the width."""
+
+    name: str  # for file names and ids: letters, digits, hyphens; unique within a page
+    title: str
+    note: str  # how to read it: what a dot and a bar are, n
+    kind: Literal["lines", "rows"]
+    x_label: str
+    y_label: str
+    panels: tuple[Panel, ...]
+    x_scale: Scale = "linear"
+    y_scale: Scale = "linear"
+    same_y: bool = False  # one range of values for all panels
+
+
+def as_json(chart: Chart) -> dict[str, Any]:
+    """For the browser; numbers that JSON does not know become null."""
+    return {
+        "name": chart.name,
+        "title": chart.title,
+        "note": chart.note,
+        "kind": chart.kind,
+        "x": {"label": chart.x_label, "scale": chart.x_scale},
+        "y": {"label": chart.y_label, "scale": chart.y_scale, "same": chart.same_y},
+        "panels": [
+            {
+                "title": panel.title,
+                "marks": [[known(mark.value), mark.name] for mark in panel.marks],
+                "series": [
+                    {
+                        "name": each.name,
+                        "colour": each.colour,
+                        "dash": each.dash,
+                        "marker": each.marker,
+                        "strong": each.strong,
+                        "points": [[known(cell) for cell in point] for point in each.points],
+                        "members": [[known(cell) for cell in pair] for pair in each.members],
+                    }
+                    for each in panel.series
+                ],
+            }
+            for panel in chart.panels
+        ],
+    }
+
+
+def known(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+COLUMNS = ("panel", "series", "x", "y", "low", "high", "n", "note")
+
+
+def cells(chart: Chart) -> list[tuple[Any, ...]]:
+    """One line per point, of COLUMNS."""
+    return [
+        (panel.title, series.name, *point)
+        for panel in chart.panels
+        for series in panel.series
+        for point in series.points
+    ]
+
+
+def as_csv(charts: Iterable[Chart]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("chart", *COLUMNS))
+    for chart in charts:
+        writer.writerows((chart.name, *line) for line in cells(chart))
+    return stream.getvalue()
