@@ -109,6 +109,13 @@ def by_setting(found: Sequence[Final], measure: str) -> dict[str, dict[int, floa
 
 def on_other_datasets(found: Sequence[Final], measure: str, choose_by: str) -> dict[int, float]:
     """dataset -> value of the setting that is best on the others; one setting needs no choice."""
+    reported = by_setting(found, measure)
+    chosen = chosen_on_others(found, measure, choose_by)
+    return {seed: reported[setting][seed] for seed, setting in chosen.items()}
+
+
+def chosen_on_others(found: Sequence[Final], measure: str, choose_by: str) -> dict[int, str]:
+    """dataset -> the setting that is best on the others."""
     chosen_by, reported = by_setting(found, choose_by), by_setting(found, measure)
     settings = sorted(set(chosen_by) & set(reported))
     if not settings:
@@ -120,19 +127,23 @@ def on_other_datasets(found: Sequence[Final], measure: str, choose_by: str) -> d
         def score(setting: str, others: list[int] = others) -> float:
             return mean([chosen_by[setting][other] for other in others])
 
-        best = max(settings, key=score) if others and len(settings) > 1 else settings[0]
-        result[seed] = reported[best][seed]
+        result[seed] = max(settings, key=score) if others and len(settings) > 1 else settings[0]
     return result
 
 
 def best_of_all(found: Sequence[Final], measure: str, choose_by: str) -> dict[int, float]:
     """dataset -> value of the setting with the best mean over all datasets, as the paper chose."""
+    best = best_setting(found, measure, choose_by)
+    return {} if best is None else by_setting(found, measure)[best]
+
+
+def best_setting(found: Sequence[Final], measure: str, choose_by: str) -> str | None:
+    """The setting with the best mean over all datasets; None where none ran on all of them."""
     chosen_by, reported = by_setting(found, choose_by), by_setting(found, measure)
     settings = sorted(set(chosen_by) & set(reported))
     if not settings:
-        return {}
-    best = max(settings, key=lambda setting: mean(list(chosen_by[setting].values())))
-    return reported[best]
+        return None
+    return max(settings, key=lambda setting: mean(list(chosen_by[setting].values())))
 
 
 def mean(values: Sequence[float]) -> float:
