@@ -12,10 +12,18 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     Of a study (`rbve reproduce`), the page opens with the paper's claims and what was measured.
     """
     from rbve import rows
-    from rbve.report.claims_table import judge_all
-    from rbve.report.page import write
+    from rbve.report import claims_table, problems, table
+    from rbve.report.page import encode, write
     from rbve.report.summary import group
 
     given = [Path(path) for path in paths]
     runs = rows.find(given)
-    return write(group(runs), Path(out), judge_all(given, runs))
+    groups = group(runs)
+    files = {"summary.csv": encode(table.as_csv(groups))}
+    judged = claims_table.judge_all(given, runs)
+    if judged:
+        files["claims.csv"] = encode(claims_table.as_csv(judged))
+        sections = [claims_table.section(judged), *problems.sections(groups)]
+    else:
+        sections = problems.sections(groups)
+    return write(sections, Path(out), problems.TITLE, problems.about(groups), files)

@@ -72,14 +72,14 @@ def as_json(chart: Chart) -> dict[str, Any]:
     return {
         "name": chart.name,
         "title": chart.title,
-        "note": chart.note,
+        "note": words(chart),
         "kind": chart.kind,
         "x": {"label": chart.x_label, "scale": chart.x_scale},
         "y": {"label": chart.y_label, "scale": chart.y_scale, "same": chart.same_y},
         "panels": [
             {
                 "title": panel.title,
-                "marks": [[known(mark.value), mark.name] for mark in panel.marks],
+                "marks": [list(mark) for mark in near_marks(chart, panel)],
                 "series": [
                     {
                         "name": each.name,
@@ -96,6 +96,61 @@ def as_json(chart: Chart) -> dict[str, Any]:
             for panel in chart.panels
         ],
     }
+
+
+def words(chart: Chart) -> str:
+    """The note, and what the drawing does not show."""
+    hidden: dict[str, int] = {}
+    far = []
+    for panel in chart.panels:
+        for each in panel.series:
+            pairs = [*(point[:2] for point in each.points), *each.members]
+            lost = sum(not (shows(x, chart.x_scale) and shows(y, chart.y_scale)) for x, y in pairs)
+            if lost:
+                hidden[each.name] = hidden.get(each.name, 0) + lost
+        near = near_marks(chart, panel)
+        place = f" ({panel.title})" if panel.title else ""
+        far += [f"{m.name} {m.value:.4g}{place}" for m in panel.marks if m not in near]
+    parts = [chart.note]
+    if hidden:
+        counts = ", ".join(f"{name} {count}" for name, count in hidden.items())
+        scale = " or not positive" if "log" in (chart.x_scale, chart.y_scale) else ""
+        parts.append(f"Left out, since not finite{scale}: {counts}.")
+    if far:
+        parts.append(f"Off the axis: {', '.join(far)}.")
+    return " ".join(parts)
+
+
+def shows(value: float | str, scale: Scale) -> bool:
+    """Whether a value has a place on an axis."""
+    if scale == "category" or isinstance(value, str):
+        return True
+    return math.isfinite(value) and (scale != "log" or value > 0)
+
+
+def values(chart: Chart, panels: Iterable[Panel]) -> list[float]:
+    """All y of panels that have a place on the axis: points, intervals, single runs."""
+    every = (
+        value
+        for panel in panels
+        for each in panel.series
+        for value in (
+            *(v for point in each.points for v in point[1:4] if v is not None),
+            *(y for _, y in each.members),
+        )
+    )
+    return [value for value in every if shows(value, chart.y_scale)]
+
+
+def near_marks(chart: Chart, panel: Panel) -> list[Mark]:
+    """Without those so far off that they would squeeze the rest."""
+    found = values(chart, chart.panels if chart.same_y else [panel])
+    shown = [mark for mark in panel.marks if shows(mark.value, chart.y_scale)]
+    if not found or chart.y_scale != "linear":
+        return shown
+    low, high = min(found), max(found)
+    reach = 2 * max(high - low, 1e-9 + 0.05 * max(abs(low), abs(high)))
+    return [mark for mark in shown if low - reach <= mark.value <= high + reach]
 
 
 def known(value: Any) -> Any:

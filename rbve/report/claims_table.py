@@ -12,6 +12,7 @@ from typing import NamedTuple
 from rbve.files import read_json
 from rbve.report.claims import CLAIMS, Claim
 from rbve.report.finals import finals
+from rbve.report.page import Section
 from rbve.report.rules import VERDICTS, Judgement
 from rbve.rows import Run
 
@@ -74,41 +75,33 @@ def as_csv(judged: Sequence[Judged]) -> str:
     return stream.getvalue()
 
 
+def section(judged: Sequence[Judged]) -> Section:
+    return Section("claims", "The paper's claims, measured here", as_html(judged), short="Claims")
+
+
 def as_html(judged: Sequence[Judged]) -> str:
-    if not judged:
-        return ""
+    """A plain table; where scripts run it can be searched, filtered by verdict and sorted."""
     counts = [sum(each.judgement.verdict == verdict for each in judged) for verdict in VERDICTS]
     tally = ", ".join(f"{n} {verdict}" for n, verdict in zip(counts, VERDICTS, strict=True))
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
     rows = "".join(row(each) for each in judged)
-    return f"""<section aria-labelledby="claims">
-<h2 id="claims">The paper's claims, measured here</h2>
-<p class="headline">{len(judged)} claims: {tally}.</p>
+    return f"""<p class="headline">{len(judged)} claims: {tally}.</p>
 <p>Effects are mean paired differences over datasets with 95% bootstrap intervals; scores are
 normalised (0 random, 100 the online agent's best). The setting of each method is chosen on other
 datasets than the one it is reported on. Rules were written down before the runs.</p>
-<div class="scroll" role="region" tabindex="0" aria-label="Table: claims"><table class="claims">
+<div class="scroll" role="region" tabindex="0" aria-label="Table: claims">
+<table class="claims filterable" data-filters="verdict" data-caption="claims">
 <thead><tr>{head}</tr></thead>
 <tbody>{rows}</tbody></table></div>
-</section>
 """
 
 
 def row(each: Judged) -> str:
     verdict, claim, *rest = (escape(cell) for cell in each.cells)
     kind = verdict.replace(" ", "-")
-    cells = "".join(f"<td>{cell}</td>" for cell in rest)
+    cells = "".join(
+        f'<td data-label="{name}">{cell}</td>' for name, cell in zip(COLUMNS[2:], rest, strict=True)
+    )
     return (
         f'<tr><td class="verdict {kind}">{verdict}</td><th scope="row">{claim}</th>{cells}</tr>\n'
     )
-
-
-STYLE = """
-table.claims td, table.claims th { white-space: normal; text-align: left; vertical-align: top;
-  min-width: 8rem; }
-table.claims td.verdict { font-weight: 700; min-width: 6rem; padding-left: 0; }
-.verdict.reproduced { color: #157a2e; } .verdict.partly { color: #8a5a00; }
-.verdict.not-here { color: var(--accent); } .verdict.not-run { color: var(--muted); }
-@media (prefers-color-scheme: dark) { .verdict.reproduced { color: #6fd08a; }
-  .verdict.partly { color: #e3b04b; } }
-"""

@@ -1,0 +1,117 @@
+"""A long table of which the browser shows 50 rows at a time, searched, filtered and sorted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from rbve.report.page import embedded
+
+Cell = str | int | float | None  # None, NaN and infinities show as a dash and sort last
+
+
+def filter_table(
+    name: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    filters: Sequence[str],
+    caption: str,
+    details: Sequence[Any] | None = None,
+) -> str:
+    """HTML. `filters`: columns that get a list to choose from; all columns can be sorted.
+
+    `details`: a JSON value per row, shown when the row is opened. Of an object, each part stands
+    under its key; texts are shown as they are (a command), other values as JSON (a spec). What
+    all rows have in common is stored once.
+    """
+    check(name, columns, rows, filters, details)
+    content: dict[str, Any] = {
+        "columns": [
+            {"name": column, **packed([known(row[k]) for row in rows])}
+            for k, column in enumerate(columns)
+        ],
+        "filters": list(filters),
+        "count": len(rows),
+    }
+    if details:
+        plain = [clean(each) for each in details]
+        content["common"] = common = shared(plain)
+        content["details"] = [without(each, common) for each in plain]
+    return f"""<div class="filter-table" id="{name}" data-caption="{escape(caption)}">
+<script type="application/json">{embedded(content)}</script>
+<noscript><p>{escape(caption)}: this table of {len(rows):,} rows needs JavaScript.</p></noscript>
+</div>
+"""
+
+
+def check(
+    name: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    filters: Sequence[str],
+    details: Sequence[Any] | None,
+) -> None:
+    for row, cells in enumerate(rows):
+        if len(cells) != len(columns):
+            raise ValueError(f"table {name}, row {row}: {len(cells)} cells, {len(columns)} columns")
+    if strangers := [each for each in filters if each not in columns]:
+        raise ValueError(f"table {name}: no column {strangers[0]!r} to filter by")
+    if details is not None and len(details) != len(rows):
+        raise ValueError(f"table {name}: {len(details)} details for {len(rows)} rows")
+
+
+def known(cell: Cell) -> Cell:
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+def clean(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {str(key): clean(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [clean(value) for value in content]
+    return known(content)
+
+
+def packed(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Where cells repeat, each value once and places in that list."""
+    values = list(dict.fromkeys(cells))
+    if 2 * len(values) > len(cells) or any(isinstance(cell, float) for cell in values):
+        return {"cells": list(cells)}
+    place = {value: k for k, value in enumerate(values)}
+    return {"values": values, "at": [place[cell] for cell in cells]}
+
+
+def shared(details: Sequence[Any]) -> Any:
+    """Object of what all of them have at equal places; None where they share nothing."""
+    first = details[0]
+    if not all(isinstance(each, dict) for each in details):
+        return None
+    common = {}
+    for key in first:
+        if all(key in each for each in details):
+            values = [each[key] for each in details]
+            if all(same(value, values[0]) for value in values):
+                common[key] = values[0]
+            elif (inner := shared(values)) is not None:
+                common[key] = inner
+    return common or None
+
+
+def same(first: Any, second: Any) -> bool:
+    """Equal, and of one type: 1, 1.0 and True are three values."""
+    return type(first) is type(second) and repr(first) == repr(second)
+
+
+def without(detail: Any, common: Any) -> Any:
+    """What `common` lacks of it."""
+    if not isinstance(common, dict):
+        return detail
+    own = {}
+    for key, value in detail.items():
+        if key not in common:
+            own[key] = value
+        elif not same(value, common[key]):
+            own[key] = without(value, common[key])
+    return own

@@ -1,0 +1,239 @@
+"""Sections of a page about runs: per problem a headline, a table and charts; then every run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from rbve.report import table
+from rbve.report.chart import Chart, Mark, Panel, Point, Series
+from rbve.report.filter_table import filter_table
+from rbve.report.labels import SHORT_REFERENCES, one_line
+from rbve.report.page import Section
+from rbve.report.statistics import Estimate
+from rbve.report.summary import Method, Problem
+from rbve.report.words import best_words, headline, plural, sizes
+
+TITLE = "Results of learning from logged data"
+ABOUT = (
+    "Each method learned a policy from recorded episodes alone; where an environment is at hand, "
+    "the policy was then run in it, without further learning."
+)
+
+DEFINITIONS = {
+    "n": "Training runs of the method. They differ in dataset, in training seed, or in both.",
+    "Final return": "Undiscounted sum of rewards per episode when the learned policy acts, mean of "
+    "the last evaluations of a run, then mean over runs. In brackets: 95% percentile bootstrap "
+    "interval of that mean (10,000 resamples of runs, fixed seed); a single run has none. With few "
+    "runs such an interval is a rough guide and tends to be too narrow.",
+    "Normalised": "100 × (return − random) / (online reference − random): 0 is a random policy, "
+    "100 the best snapshot of the online agent.",
+    "Over-estimation error": "Mean of max(Q − G, 0)² over the steps of evaluated episodes: Q is "
+    "the value the network claims for the action taken, G the discounted return that followed. "
+    "0 means no step was over-valued. Episodes cut by a time limit are left out, since their G is "
+    "not known. The table gives the median over runs, since a single run can dwarf the rest.",
+    "Value error": "Mean of Q − G over the same steps, with sign: positive where the network "
+    "claims too much.",
+    "Action gap": "Mean difference between the highest and the second-highest Q of a state.",
+    "Diverged": "Runs whose gradients stopped being finite. They end there with their last finite "
+    "weights, and those weights are evaluated.",
+    "Behaviour, best, random, online": "Mean return of the recorded episodes, the best of them, a "
+    "uniformly random policy, and the best snapshot of the agent that learned online. Each is a "
+    "mean over the datasets.",
+    "(2 of 3)": "Only so many runs have a finite value; the others are left out of that figure.",
+}
+
+
+def about(problems: Sequence[Problem]) -> str:
+    runs = sum(len(problem.runs) for problem in problems)
+    size = f"{plural(runs, 'run')} on {plural(len(problems), 'problem')}"
+    return f'{escape(ABOUT)} <span class="muted">{size}.</span>'
+
+
+def sections(problems: Sequence[Problem]) -> list[Section]:
+    found = [section(problem, index) for index, problem in enumerate(problems, start=1)]
+    if len(problems) > 1:
+        found.insert(0, Section("problems", "Best on each problem", overview(problems)))
+    return [*found, every_run(problems), measures()]
+
+
+def measures() -> Section:
+    items = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in DEFINITIONS.items())
+    return Section("measures", "What the measures mean", f"<dl>{''.join(items)}</dl>")
+
+
+def section(problem: Problem, index: int) -> Section:
+    first, *others = headline(problem)
+    more = f"<p>{escape(' '.join(others))}</p>" if others else ""
+    body = f"""<p class="headline">{escape(first)}</p>
+{more}
+<p class="muted">{escape(sizes(problem))}</p>
+{html_table(problem)}"""
+    name = f"{index}-{slug(problem.label)}"
+    return Section(f"p{index}", problem.label, body, charts(problem, name))
+
+
+def slug(label: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:60].strip("-") or "problem"
+
+
+def overview(problems: Sequence[Problem]) -> str:
+    rows = "".join(
+        f'<tr><th scope="row"><a href="#p{index}">{escape(problem.label)}</a></th>'
+        f"<td>{escape(best_words(problem))}</td><td>{len(problem.runs)}</td></tr>\n"
+        for index, problem in enumerate(problems, start=1)
+    )
+    return (
+        '<div class="scroll" role="region" tabindex="0" aria-label="Table: problems">'
+        '<table class="overview"><thead><tr><th scope="col">problem</th>'
+        '<th scope="col">best mean return</th><th scope="col">runs</th></tr></thead>\n'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def html_table(problem: Problem) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns(problem))
+    rows = []
+    for line in table.lines(problem):
+        kind = "reference" if line.method is None else "main" if line.method.emphasised else "other"
+        name, *cells = (escape(cell) for cell in line.cells)
+        data = "".join(f"<td>{cell}</td>" for cell in cells)
+        rows.append(f'<tr class="{kind}"><th scope="row">{name}</th>{data}</tr>\n')
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Table: '
+        f'{escape(problem.label)}"><table><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def charts(problem: Problem, name: str) -> tuple[Chart, ...]:
+    """Those the problem has data for."""
+    found = []
+    if any(method.curve for method in problem.methods):
+        found.append(curves(problem, name))
+    if problem.ranked:
+        found.append(final_returns(problem, name))
+    if any(method.estimates["overestimation"].n for method in problem.methods):
+        found.append(overestimation(problem, name))
+    return tuple(found)
+
+
+def curves(problem: Problem, name: str) -> Chart:
+    methods = [method for method in problem.methods if method.curve]
+    note = f"Line: mean return of {count(methods)}; band: 95% bootstrap interval"
+    if any(method.diverged for method in methods):
+        note += "; dot: a run diverged there, its last return stands"
+    return Chart(
+        name=f"{name}-curves",
+        title=f"Learning curves: {problem.label}",
+        note=f"{note}.",
+        kind="lines",
+        x_label="updates",
+        y_label="return",
+        panels=(Panel("", tuple(curve(m) for m in methods), marks(problem, online=False)),),
+    )
+
+
+def curve(method: Method) -> Series:
+    ends = [run.last("diverged_at") for run in method.runs]
+    steps = [step for step, _ in method.curve]
+    diverged = [min(steps, key=lambda step: abs(step - at)) for at in ends if at is not None]
+    points = tuple(
+        Point(
+            step,
+            found.mean,
+            found.low,
+            found.high,
+            found.n,
+            f"{plural(diverged.count(step), 'run')} diverged here" if step in diverged else "",
+        )
+        for step, found in method.curve
+    )
+    return series(method, points)
+
+
+def final_returns(problem: Problem, name: str) -> Chart:
+    methods = problem.methods
+    return Chart(
+        name=f"{name}-returns",
+        title=f"Final returns: {problem.label}",
+        note=f"Dot: mean of {count(methods)}; bar: 95% bootstrap interval; faint: single runs.",
+        kind="rows",
+        x_label="",
+        y_label="final return",
+        panels=(Panel("", tuple(row(m, "return") for m in methods), marks(problem, online=True)),),
+        x_scale="category",
+    )
+
+
+def overestimation(problem: Problem, name: str) -> Chart:
+    methods = [m for m in problem.methods if any(v is not None for v in m.finals("overestimation"))]
+    return Chart(
+        name=f"{name}-overestimation",
+        title=f"Over-estimation error: {problem.label}",
+        note=f"Dot: median of {count(methods)}; faint: single runs. Log scale that begins at 0.",
+        kind="rows",
+        x_label="",
+        y_label="over-estimation error, mean of max(Q − G, 0)²",
+        panels=(Panel("", tuple(row(m, "overestimation") for m in methods)),),
+        x_scale="category",
+        y_scale="symlog",
+    )
+
+
+def row(method: Method, measure: str) -> Series:
+    found = method.estimates[measure]
+    members = tuple((method.name, v) for v in method.finals(measure) if v is not None)
+    return series(method, (Point(method.name, *middle(found, measure), n=found.n),), members)
+
+
+def middle(found: Estimate, measure: str) -> tuple[float, float | None, float | None]:
+    """A single run can dwarf the rest of the errors, so they are told by their median."""
+    if measure == "overestimation":
+        return found.median, None, None
+    return found.mean, found.low, found.high
+
+
+def series(
+    method: Method,
+    points: tuple[Point, ...],
+    members: tuple[tuple[float | str, float], ...] = (),
+) -> Series:
+    return Series(
+        method.name, method.colour, points, members, method.dash, strong=method.emphasised
+    )
+
+
+def marks(problem: Problem, online: bool) -> tuple[Mark, ...]:
+    return tuple(
+        Mark(value, SHORT_REFERENCES[name])
+        for name, value in problem.references.items()
+        if online or name != "reference_return"
+    )
+
+
+def count(methods: Sequence[Method]) -> str:
+    numbers = sorted({method.n for method in methods})
+    if len(numbers) == 1:
+        return f"n = {plural(numbers[0], 'run')} per method"
+    return f"n = {numbers[0]} to {numbers[-1]} runs per method"
+
+
+COLUMNS = ("problem", "method", "dataset", "seed", "final return", "over-estimation", "job")
+
+
+def every_run(problems: Sequence[Problem]) -> Section:
+    rows, details = [], []
+    for problem in problems:
+        for method in problem.methods:
+            for run in method.runs:
+                data = one_line(str(run.spec.get("data", {}).get("path", "")))
+                returned, over = run.last("final/return"), run.last("final/overestimation")
+                seed = run.spec.get("seed")
+                job = one_line(run.job)
+                rows.append((problem.label, method.name, data, seed, returned, over, job))
+                details.append({"specification": run.spec, "facts of the data": run.facts})
+    words = "<p>Open a row for the specification of the run and the facts of its data.</p>"
+    content = filter_table("every-run", COLUMNS, rows, ("problem", "method"), "Every run", details)
+    return Section("runs", "Every run", words + content)
