@@ -109,3 +109,18 @@ def test_td_is_square_by_default_and_stops_the_gradient_at_its_target() -> None:
 def test_td_of_unknown_form_is_refused() -> None:
     with pytest.raises(ValueError, match="'square' or 'huber'; got 'cube'"):
         ops.TD("cube")  # type: ignore[arg-type]
+
+
+def test_cos_pi() -> None:
+    x = np.concatenate([np.linspace(-3, 3, 241), np.linspace(0, 64, 999), [0.5, 1.5, -0.5, 2.5]])
+    got = ops.cos_pi(jnp.asarray(x, jnp.float32))
+    np.testing.assert_allclose(
+        got, np.cos(np.pi * x.astype(np.float32).astype(np.float64)), atol=3e-6
+    )
+    assert np.asarray(ops.cos_pi(jnp.array([0.0, 1.0, 2.0, 63.0, -1.0]))).tolist() == [
+        1.0,
+        -1.0,
+        1.0,
+        -1.0,
+        -1.0,
+    ]

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from rbve import ops
 from rbve.networks.layers import Linear
 from rbve.types import Array, Head
 
@@ -88,7 +89,7 @@ class Quantile(eqx.Module):
         """Values (B, N, A) at levels taus (N, B)."""
         count, batch = taus.shape
         waves = jnp.arange(1, self.cosines + 1, dtype=x.dtype)
-        cosine = jnp.cos(jnp.pi * waves[:, None] * taus.reshape(1, -1))
+        cosine = ops.cos_pi(waves[:, None] * taus.reshape(1, -1))
         embedding = jax.nn.relu(self.embed(cosine)).reshape(-1, count, batch)
         mixed = (x[:, None, :] * embedding).reshape(x.shape[0], -1)
         return jnp.transpose(self.out(mixed).reshape(-1, count, batch), (2, 1, 0))
