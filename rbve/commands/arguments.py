@@ -9,7 +9,7 @@ from tyro.conf import arg
 
 from rbve import envs
 
-ENVS = ", ".join([*envs.names(), "gymnasium:ID", "bsuite:ID"])
+ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
 
 EnvName = Annotated[str, arg(help=f"Environment: {ENVS}.", metavar="ENV")]
 Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rbve.envs.base import Env, HostEnv
 
-ADAPTERS = {"gymnasium": "CartPole-v1", "bsuite": "catch/0"}  # with an example of what follows
+# With an example of what follows the colon.
+ADAPTERS = {
+    "atari": "Pong",
+    "bsuite": "catch/0",
+    "gymnasium": "CartPole-v1",
+    "minatar": "breakout",
+}
 
 
 def names() -> list[str]:
@@ -25,7 +31,7 @@ def names() -> list[str]:
 
 
 def load(name: str, noise: float = 0.0) -> Env | HostEnv:
-    """Makes an environment: 'catch', 'memory_len:20', 'gymnasium:CartPole-v1', 'bsuite:catch/0'.
+    """Makes an environment: 'catch', 'memory_len:20', 'gymnasium:CartPole-v1', 'minatar:breakout'.
 
     With probability `noise` the environment executes a uniformly random action.
     """
@@ -40,8 +46,10 @@ def load(name: str, noise: float = 0.0) -> Env | HostEnv:
     if kind in ADAPTERS:
         if not option:
             raise ValueError(f"'{name}' lacks what to load, e.g. '{kind}:{ADAPTERS[kind]}'")
-        host: HostEnv = make(option)
-        return base.NoisyHostEnv(host, noise) if noise > 0.0 else host
+        outside: Env | HostEnv = make(option)
+        if isinstance(outside, base.Env):
+            return base.with_action_noise(outside, noise)
+        return base.NoisyHostEnv(outside, noise) if noise > 0.0 else outside
     env: Env = make(**_options(name, make, option)) if colon else make()
     return base.with_action_noise(env, noise)
 

@@ -23,7 +23,7 @@ State = Any  # a pytree of arrays, private to its environment
 class Step(NamedTuple):
     """What one step of a JAX environment gives."""
 
-    obs: Array  # observation after the step, shape env.obs_shape, float
+    obs: Array  # observation after the step, shape env.obs_shape, float or bytes
     reward: Array  # scalar float
     terminated: Array  # bool: the episode ended and later value is 0
     truncated: Array  # bool: cut by a limit; value continues
