@@ -1,0 +1,229 @@
+"""Over all problems: mean, median and IQM, probability of improvement, performance profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rbve.report import across, statistics
+from rbve.report.across import Interval
+from rbve.report.chart import Chart, Mark, Panel, Point, Series
+from rbve.report.statistics import Floats
+from rbve.report.study.gather import Shown
+from rbve.report.study.html import paragraph, table
+from rbve.report.study.scores import BEST, COLOURS, OTHERS, Results
+
+STATISTICS: dict[str, Callable[[Sequence[Floats]], Any]] = {
+    "mean": across.mean_of_tasks,
+    "median": across.median_of_tasks,
+    "interquartile mean": across.pooled_iqm,
+}
+ABOUT_STATISTICS = (
+    "mean and median: over problems, of each problem's mean over datasets; interquartile mean: of "
+    "all problems' datasets, without the lowest and the highest quarter"
+)
+INTERVALS = "bar: 95% interval, datasets resampled within each problem (2,000 resamples)"
+OURS = "R-BVE"
+TOLD = (0, 25, 50, 75, 90, 100)  # thresholds in the table of profiles
+PLACES = 41  # thresholds in the figure of profiles
+
+ByTask = Mapping[str, Floats]
+
+
+def complete(known: Results, way: str) -> dict[Shown, dict[str, Floats]]:
+    """method -> problem -> scores; methods that lack a problem cannot be compared and are out."""
+    found: dict[Shown, dict[str, Floats]] = {}
+    for problem, own in known.items():
+        for each in own:
+            scores = statistics.finite((each.others if way == OTHERS else each.best).values())
+            if len(scores):
+                found.setdefault(each.method, {})[problem.label] = scores
+    tasks = {label for scores in found.values() for label in scores}
+    whole = {method: scores for method, scores in found.items() if set(scores) == tasks}
+    return dict(sorted(whole.items(), key=lambda pair: pair[0].place))
+
+
+def left_out(known: Results) -> list[str]:
+    there = complete(known, OTHERS)
+    methods = {each.method for own in known.values() for each in own}
+    return [m.name for m in sorted(methods, key=lambda m: m.place) if m not in there]
+
+
+def charts(known: Results) -> tuple[Chart, ...]:
+    if not complete(known, OTHERS):
+        return ()
+    found = [statistics_chart(known), profile_chart(known)]
+    if improvements(known):
+        found.insert(1, improvement_chart(known))
+    return tuple(found)
+
+
+def statistics_of(known: Results, way: str) -> dict[str, dict[Shown, Interval]]:
+    scores = complete(known, way)
+    return {
+        name: {method: across.interval(own, statistic) for method, own in scores.items()}
+        for name, statistic in STATISTICS.items()
+    }
+
+
+def point(x: float | str, found: Interval) -> Point:
+    return Point(x, found.value, found.low, found.high, found.n)
+
+
+def statistics_chart(known: Results) -> Chart:
+    ways = {way: statistics_of(known, way) for way in (OTHERS, BEST)}
+    return Chart(
+        name="bsuite-aggregates",
+        title=f"Normalised score over {tasks_words(known)}",
+        note=f"Dot: {OTHERS}; ring: {BEST}; {INTERVALS}; {ABOUT_STATISTICS}. {n_words(known)}",
+        kind="rows",
+        x_label="method",
+        y_label="normalised score",
+        panels=tuple(
+            Panel(
+                name,
+                tuple(
+                    Series(
+                        way,
+                        COLOURS[way],
+                        tuple(point(m.name, found) for m, found in ways[way][name].items()),
+                        marker="dot" if way == OTHERS else "ring",
+                        strong=way == OTHERS,
+                    )
+                    for way in ways
+                ),
+            )
+            for name in STATISTICS
+        ),
+        x_scale="category",
+        same_y=True,
+    )
+
+
+def improvements(known: Results) -> dict[Shown, Interval]:
+    """P(R-BVE above the other on the same problem), by the other."""
+    scores = complete(known, OTHERS)
+    ours = next((own for method, own in scores.items() if method.name == OURS), None)
+    if ours is None:
+        return {}
+    return {
+        method: across.probability_of_improvement(ours, own)
+        for method, own in scores.items()
+        if method.name != OURS
+    }
+
+
+def improvement_chart(known: Results) -> Chart:
+    found = improvements(known)
+    return Chart(
+        name="bsuite-improvement",
+        title=f"How likely {OURS} scores above another method",
+        note=f"Share of pairs of datasets of one problem in which {OURS} scores higher, ties half, "
+        f"mean over problems; ½ = neither; {INTERVALS}; {OTHERS}. {n_words(known)}",
+        kind="rows",
+        x_label=f"{OURS} against",
+        y_label=f"probability that {OURS} scores higher",
+        panels=(
+            Panel(
+                "",
+                (
+                    Series(
+                        OURS,
+                        "#D62410",
+                        tuple(point(method.name, each) for method, each in found.items()),
+                        strong=True,
+                    ),
+                ),
+                (Mark(0.5, "neither"),),
+            ),
+        ),
+        x_scale="category",
+    )
+
+
+def profile_chart(known: Results) -> Chart:
+    scores = complete(known, OTHERS)
+    every = np.concatenate([task for own in scores.values() for task in own.values()])
+    # Scores far outside say nothing a share at the end of the axis does not.
+    low = max(-50.0, 10 * np.floor(every.min() / 10))
+    high = min(200.0, max(low + 10, 10 * np.ceil(every.max() / 10)))
+    at = np.linspace(low, high, PLACES)
+    return Chart(
+        name="bsuite-profiles",
+        title="Performance profiles",
+        note="Share of datasets on which a method scores above a threshold, every problem counting "
+        f"alike; higher is better. Band: 95% interval, datasets resampled within each problem; "
+        f"{OTHERS}. {n_words(known)}",
+        kind="lines",
+        x_label="normalised score",
+        y_label="share of datasets above it",
+        panels=(
+            Panel(
+                "",
+                tuple(
+                    Series(
+                        method.name,
+                        method.colour,
+                        tuple(
+                            point(float(x), each)
+                            for x, each in zip(at, across.performance_profile(own, at), strict=True)
+                        ),
+                        strong=method.strong,
+                        dash=1 if method.place[1] else 0,
+                    )
+                    for method, own in scores.items()
+                ),
+            ),
+        ),
+    )
+
+
+def tasks_words(known: Results) -> str:
+    count = len({label for own in complete(known, OTHERS).values() for label in own})
+    return f"{count} problem{'' if count == 1 else 's'}"
+
+
+def n_words(known: Results) -> str:
+    counts = sorted({sum(map(len, own.values())) for own in complete(known, OTHERS).values()})
+    many = f"{counts[0]} to {counts[-1]}" if counts[1:] else str(counts[0])
+    return f"n = {many} datasets of {tasks_words(known)} per method."
+
+
+def text(found: Interval, places: int = 1) -> str:
+    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"
+
+
+def tables(known: Results) -> str:
+    scores = complete(known, OTHERS)
+    if not scores:
+        return ""
+    ways = {way: statistics_of(known, way) for way in (OTHERS, BEST)}
+    better = improvements(known)
+    columns = ["method", *STATISTICS, *(f"{name}, best of all" for name in STATISTICS)]
+    rows = [
+        (
+            method.name,
+            *(text(ways[way][name][method]) for way in (OTHERS, BEST) for name in STATISTICS),
+            text(better[method], 2) if method in better else "",
+        )
+        for method in scores
+    ]
+    at = np.array(TOLD, np.float64)
+    shares = [
+        (method.name, *(text(each, 2) for each in across.performance_profile(own, at)))
+        for method, own in scores.items()
+    ]
+    missing = left_out(known)
+    words = (
+        paragraph(f"Left out, since runs on some problem are missing: {', '.join(missing)}.")
+        if missing
+        else ""
+    )
+    return (
+        words
+        + table("over problems", [*columns, f"P({OURS} higher)"], rows, main=OURS)
+        + paragraph("Share of datasets that score above a threshold:", "muted")
+        + table("profiles", ["method", *(f"above {x}" for x in TOLD)], shares, main=OURS)
+    )

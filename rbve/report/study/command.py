@@ -1,0 +1,96 @@
+"""The command that remakes a run: `rbve train` with every option that differs from its default."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+from rbve import algorithms
+
+# Fields of a Spec by flag; what is not here has no flag.
+SPEC = (
+    "steps",
+    "every",
+    "batch_size",
+    "hidden",
+    "stack",
+    "rows",
+    "td",
+    "gamma",
+    "n_step",
+    "clip_rewards",
+    "eval_episodes",
+)
+DATA = ("keep", "keep_seed", "side", "action")
+WITHOUT_FLAG = ("eval_epsilon", "final_evaluations")
+
+
+@cache
+def defaults(algorithm: str) -> dict[str, Any]:
+    """Of the algorithm's own settings; empty for a file that is not at hand."""
+    try:
+        known = algorithms.load(algorithm)
+    except ValueError:
+        return {}
+    return {**known.config()._asdict(), **asdict(known.options())}
+
+
+def settings(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the algorithm that differ from its defaults."""
+    usual = defaults(job["spec"]["algorithm"])
+    own = {**job["config"], **job["spec"]["options"]}
+    return {name: value for name, value in own.items() if usual.get(name) != value}
+
+
+def command(job: Mapping[str, Any]) -> str:
+    """A line for a shell; ValueError where `rbve train` has no flag for what the run did."""
+    return shlex.join(["rbve", "train", job["data"]["path"], *arguments(job)])
+
+
+def arguments(job: Mapping[str, Any]) -> Iterator[str]:
+    from rbve.training.spec import DataRef, Job, Spec
+
+    spec = job["spec"]
+    usual = Spec(steps=spec["steps"])
+    for name in WITHOUT_FLAG:
+        if spec[name] != getattr(usual, name):
+            raise ValueError(f"`rbve train` has no flag for {name}={spec[name]}")
+    yield from ("--algorithm", spec["algorithm"])
+    for name, value in settings(job).items():
+        yield from ("--set", f"{name}={written(value)}")
+    if spec["steps"] != Spec().steps:
+        yield from ("--steps", str(spec["steps"]))
+    yield from ("--env", spec["env"] or "none")
+    yield from differing(job["data"], DATA, asdict(DataRef("")))
+    yield from differing(spec, [name for name in SPEC if name != "steps"], asdict(usual))
+    yield from differing(job, ("learning_rate", "target_period", "seed"), asdict(
+        Job(DataRef(""), usual)
+    ))  # fmt: skip
+
+
+def differing(
+    own: Mapping[str, Any], names: Iterable[str], usual: Mapping[str, Any]
+) -> Iterator[str]:
+    for name in names:
+        value = own[name]
+        if value == usual[name] or (isinstance(value, list) and tuple(value) == usual[name]):
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            yield flag if value else flag.replace("--", "--no-", 1)
+        elif isinstance(value, list):
+            yield from (flag, *map(str, value))
+        else:
+            yield from (flag, written(value))
+
+
+def written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value) if isinstance(value, float) else str(value)
+    if "," in text:
+        raise ValueError(f"`rbve train` reads a comma in {text!r} as several settings")
+    return text

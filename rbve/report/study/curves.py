@@ -1,0 +1,99 @@
+"""Return, value error and over-estimation over training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rbve.report.chart import Chart, Mark, Panel, Point, Series
+from rbve.report.finals import Final, best_setting
+from rbve.report.labels import SHORT_REFERENCES
+from rbve.report.statistics import finite
+from rbve.report.study import measures
+from rbve.report.study.gather import SCORE, Shown, Study, by_method, by_problem
+from rbve.rows import Run
+
+CURVES = {"return": "bsuite-returns", "value_error": "bsuite-errors"}
+CURVES |= {"overestimation": "bsuite-overestimation"}
+TITLES = {
+    "return": "Return over training",
+    "value_error": "Value error over training",
+    "overestimation": "Over-estimation error over training",
+}
+CHOICE = (
+    "Of methods with several settings: the one whose final score is best over all datasets, so the "
+    "lines flatter all of them alike."
+)
+
+
+def charts(study: Study, found: Sequence[Final]) -> tuple[Chart, ...]:
+    counts = [len({each.seed for each in own}) for own in by_problem(found).values()]
+    return tuple(
+        Chart(
+            name=name,
+            title=TITLES[measure],
+            note=f"Line: {measures.words(measure)}; band: 95% bootstrap interval; "
+            f"{measures.n_words(counts)}. {CHOICE}",
+            kind="lines",
+            x_label="updates",
+            y_label=measures.NAMES[measure],
+            panels=tuple(
+                Panel(
+                    problem.label,
+                    tuple(
+                        series
+                        for method, mine in by_method(own).items()
+                        if (series := curve(study, method, mine, measure)).points
+                    ),
+                    references(study, own) if measure == "return" else (),
+                )
+                for problem, own in by_problem(found).items()
+            ),
+            y_scale=measures.axis(measure),
+        )
+        for measure, name in CURVES.items()
+    )
+
+
+def curve(study: Study, method: Shown, found: Sequence[Final], measure: str) -> Series:
+    best = best_setting(found, SCORE, SCORE)
+    runs = [study.runs[each.job] for each in found if each.settings == best]
+    return Series(
+        method.name,
+        method.colour,
+        points(runs, measure),
+        dash=1 if method.place[1] else 0,
+        strong=method.strong,
+    )
+
+
+def points(runs: Sequence[Run], measure: str) -> tuple[Point, ...]:
+    """At the steps of all runs; of a run that ended early by diverging, the last value stands."""
+    paths = [values_of(run, measure) for run in runs]
+    paths = [path for path in paths if path]
+    steps = sorted({step for path in paths for step in path})
+    return tuple(
+        measures.centre([at(path, step) for path in paths], measure).point(step) for step in steps
+    )
+
+
+def values_of(run: Run, measure: str) -> dict[int, float]:
+    return {row.step: row.value for row in run.rows if row.metric == measure}
+
+
+def at(path: dict[int, float], step: int) -> float:
+    if step in path:
+        return path[step]
+    last = max(path)
+    return path[last] if step > last else math.nan
+
+
+def references(study: Study, found: Sequence[Final]) -> tuple[Mark, ...]:
+    """Means over datasets."""
+    facts = study.facts(found)
+    known = {name: finite(each.get(name) for each in facts) for name in SHORT_REFERENCES}
+    return tuple(
+        Mark(float(values.mean()), SHORT_REFERENCES[name])
+        for name, values in known.items()
+        if len(values) and name != "best_return"
+    )

@@ -1,0 +1,40 @@
+"""Small pieces of HTML that sections share. Everything given is escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def table(
+    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], main: str = ""
+) -> str:
+    """A table that scrolls in itself; the row named `main` is the one to look at."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    body = "".join(line(row, main) for row in rows)
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Table: {escape(caption)}">'
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
+    )
+
+
+def line(row: Sequence[str], main: str) -> str:
+    first, *rest = (escape(cell) for cell in row)
+    cells = "".join(f"<td>{cell}</td>" for cell in rest)
+    kind = ' class="main"' if main and row[0] == main else ""
+    return f'<tr{kind}><th scope="row">{first}</th>{cells}</tr>\n'
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    named = f' class="{kind}"' if kind else ""
+    return f"<p{named}>{escape(text)}</p>\n"
+
+
+def folded(summary: str, content: str, opened: bool = False) -> str:
+    """`content` is HTML."""
+    state = ' open="open"' if opened else ""
+    return f"<details{state}><summary>{escape(summary)}</summary>\n{content}</details>\n"
+
+
+def heading(text: str) -> str:
+    return f"<h3>{escape(text)}</h3>\n"

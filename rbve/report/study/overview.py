@@ -1,0 +1,79 @@
+"""How to read the page: what was run at which scale, and how much of it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rbve import experiments
+from rbve.experiments import Experiment
+from rbve.report.finals import final_of
+from rbve.report.page import Section
+from rbve.report.study.gather import Study, shown
+from rbve.report.study.html import paragraph, table
+from rbve.report.study.theory import read
+from rbve.rows import Run
+
+COLUMNS = ("experiment", "question", "in the paper", "runs")
+
+
+def section(study: Study) -> Section:
+    there, wanted = len(study.finals), len(set().union(*study.jobs.values(), study.runs))
+    runs = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
+    body = (
+        paragraph(f"{runs}. {scale_words(list(study.runs.values()))}", "headline")
+        + paragraph(
+            "A dataset is one recording of an online agent (or of its best snapshot); methods "
+            "learn from a share of its episodes and never act while they learn. A problem is a "
+            "kind of data; its datasets differ in the seed of the recording, and n counts them. "
+            "Where a method has several settings, the one reported on a dataset was chosen by "
+            "score on the other datasets; the paper's way, the best setting of all, stands beside "
+            "it. Evaluation is without noise."
+        )
+        + table("experiments", COLUMNS, lines(study))
+    )
+    return Section("reading", "How to read this page", body, short="How to read")
+
+
+def scale_words(runs: Sequence[Run]) -> str:
+    """Sizes as the runs' own specifications have them."""
+    if not runs:
+        return "Nothing was run."
+    specs = [run.spec["spec"] for run in runs]
+    found = [final_of(run, {}) for run in runs]
+    datasets: dict[Any, set[int]] = {}
+    settings: dict[Any, set[str]] = {}
+    for each in found:
+        datasets.setdefault(each.problem, set()).add(each.seed)
+        settings.setdefault((each.problem, shown(each)), set()).add(each.settings)
+    return (
+        f"{span(len(seeds) for seeds in datasets.values())} datasets per problem; "
+        f"{span(s['steps'] for s in specs)} updates a run with batches of "
+        f"{span(s['batch_size'] for s in specs)}; "
+        f"target network synchronised every {span(run.spec['target_period'] for run in runs)} "
+        f"updates; {span(len(each) for each in settings.values())} settings per method and "
+        f"problem; an evaluation of {span(s['eval_episodes'] for s in specs)} episodes every "
+        f"{span(s['every'] for s in specs)} updates, the last "
+        f"{span(s['final_evaluations'] for s in specs)} averaged."
+    )
+
+
+def span(values: Iterable[int]) -> str:
+    known = sorted(set(values))
+    return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"
+
+
+def lines(study: Study) -> list[tuple[str, ...]]:
+    """Every experiment of the package, run or not."""
+    found: list[tuple[str, ...]] = []
+    for name in experiments.names():
+        each = experiments.load(name)
+        if isinstance(each, Experiment):
+            there, wanted = study.progress(name)
+            count = f"{there:,} of {wanted:,}" if wanted else "not run"
+            found.append((name, each.question, each.paper, count))
+        else:
+            known = len(read(study.paths, name))
+            count = f"{known:,}" if known else "not run"
+            found.append((name, experiments.summary(name), each.paper, count))
+    return found

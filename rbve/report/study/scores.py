@@ -1,0 +1,169 @@
+"""The bsuite figure: every method on every problem, its setting chosen in two ways."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rbve.report import statistics
+from rbve.report.chart import Chart, Mark, Panel, Series
+from rbve.report.finals import (
+    Final,
+    Problem,
+    best_of_all,
+    by_setting,
+    chosen_on_others,
+    on_other_datasets,
+)
+from rbve.report.labels import describe
+from rbve.report.study.gather import SCORE, Shown, Study, by_method, by_problem
+from rbve.report.study.html import folded, table
+from rbve.report.study.measures import SCORE_WORDS, centre, n_words
+from rbve.report.table import ABSENT, number
+
+OTHERS, BEST = "setting chosen on other datasets", "best setting of all, the paper's way"
+COLOURS = {OTHERS: "#0072B2", BEST: "#D55E00"}
+COLUMNS = (
+    "method",
+    "score, setting chosen on other datasets [95%]",
+    "score, best of all [95%]",
+    "return [95%]",
+    "settings chosen (datasets)",
+    "over-estimation error (median)",
+    "diverged runs",
+    "n",
+)
+
+
+class Result(NamedTuple):
+    """A method on a problem."""
+
+    method: Shown
+    others: dict[int, float]  # dataset -> score; empty where no setting ran on all datasets
+    best: dict[int, float]
+    finals: list[Final]
+
+
+Results = Mapping[Problem, Sequence[Result]]
+
+
+def results(found: Iterable[Final]) -> dict[Problem, list[Result]]:
+    return {
+        problem: [
+            Result(
+                method,
+                on_other_datasets(mine, SCORE, SCORE),
+                best_of_all(mine, SCORE, SCORE),
+                mine,
+            )
+            for method, mine in by_method(own).items()
+        ]
+        for problem, own in by_problem(found).items()
+    }
+
+
+def chart(study: Study, known: Results) -> Chart:
+    counts = [len(each.others) for own in known.values() for each in own if each.others]
+    return Chart(
+        name="bsuite-scores",
+        title="Normalised score by method and problem",
+        note=f"{SCORE_WORDS}. Dot: mean over datasets, setting chosen on the other datasets; ring: "
+        "the best setting of all, as the paper chose; bar: 95% bootstrap interval over datasets; "
+        f"faint: single datasets; {n_words(counts)}.",
+        kind="rows",
+        x_label="method",
+        y_label="normalised score",
+        panels=tuple(panel(study, problem, own) for problem, own in known.items()),
+        x_scale="category",
+    )
+
+
+def panel(study: Study, problem: Problem, own: Sequence[Result]) -> Panel:
+    held = [each for each in own if each.others]
+    return Panel(
+        problem.label,
+        (
+            Series(
+                OTHERS,
+                COLOURS[OTHERS],
+                tuple(centre(r.others.values(), SCORE).point(r.method.name) for r in held),
+                members=tuple((r.method.name, v) for r in held for v in r.others.values()),
+                strong=True,
+            ),
+            Series(
+                BEST,
+                COLOURS[BEST],
+                tuple(centre(r.best.values(), SCORE).point(r.method.name) for r in held),
+                marker="ring",
+            ),
+        ),
+        marks(study, own),
+    )
+
+
+def marks(study: Study, own: Sequence[Result]) -> tuple[Mark, ...]:
+    """What a score is measured by, and where the data itself lies on that scale."""
+    behaviour = [
+        100 * (facts["behaviour_return"] - facts["random_return"])
+        / (facts["reference_return"] - facts["random_return"])
+        for facts in study.facts(final for each in own for final in each.finals)
+        if comparable(facts)
+    ]  # fmt: skip
+    found = [Mark(0.0, "random"), Mark(100.0, "online agent's best")]
+    if behaviour:
+        found.insert(1, Mark(float(np.mean(behaviour)), "behaviour mean"))
+    return tuple(found)
+
+
+def comparable(facts: Mapping[str, float | None]) -> bool:
+    low, high = facts.get("random_return"), facts.get("reference_return")
+    return None not in (low, high, facts.get("behaviour_return")) and low != high
+
+
+def tables(study: Study, known: Results) -> str:
+    """A folded table per problem."""
+    return "".join(
+        folded(
+            f"{problem.label}: numbers",
+            table(problem.label, COLUMNS, [cells(study, each) for each in own], main="R-BVE"),
+            opened=index == 0,
+        )
+        for index, (problem, own) in enumerate(known.items())
+    )
+
+
+def cells(study: Study, each: Result) -> tuple[str, ...]:
+    def reported(measure: str) -> list[float]:
+        return list(on_other_datasets(each.finals, measure, SCORE).values())
+
+    over = statistics.finite(reported("overestimation"))
+    return (
+        each.method.name,
+        centre(each.others.values(), SCORE).text,
+        centre(each.best.values(), SCORE).text,
+        centre(reported("return"), "return").text,
+        chosen_words(each.finals),
+        number(float(np.median(over))) if len(over) else ABSENT,
+        f"{sum(study.diverged(final.job) for final in each.finals)} of {len(each.finals)}",
+        str(len(each.others)),
+    )
+
+
+def chosen_words(found: Sequence[Final]) -> str:
+    """'lr=0.001 ×4, lr=0.0003 ×1': those parts of the settings that differ."""
+    chosen = Counter(chosen_on_others(found, SCORE, SCORE).values())
+    tried = [json.loads(each) for each in by_setting(found, SCORE)]
+    if not chosen:
+        return ABSENT
+    names = {name for each in tried for name in each}
+    differ = sorted(n for n in names if len({str(each.get(n)) for each in tried}) > 1)
+    if not differ:
+        return "one setting"
+    return ", ".join(
+        f"{describe({n: json.loads(setting).get(n) for n in differ})} ×{count}"
+        for setting, count in sorted(chosen.items(), key=lambda pair: (-pair[1], pair[0]))
+    )

@@ -1,0 +1,140 @@
+"""The theory experiments: their question, the answer in numbers, the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from rbve import experiments, rows
+from rbve.report.canvas import Drawing
+from rbve.report.page import Section
+from rbve.report.study.html import paragraph
+from rbve.report.theory_canvas import keyed
+from rbve.report.theory_figures import FIGURES, draw
+from rbve.rows import Run
+
+FOLDER = "theory"  # of a study: <experiment>/rows/**/*.jsonl
+
+
+def sections(paths: Sequence[Path]) -> list[Section]:
+    found = []
+    for name in experiments.names():
+        experiment = experiments.load(name)
+        runs = read(paths, name)
+        if isinstance(experiment, experiments.Theory) and runs:
+            found.append(section(name, experiment, runs))
+    return found
+
+
+def read(paths: Sequence[Path], name: str) -> list[Run]:
+    return [
+        rows.read(file)
+        for path in paths
+        for file in sorted((path / FOLDER / name / "rows").rglob("*.jsonl"))
+    ]
+
+
+def section(name: str, experiment: experiments.Theory, runs: Sequence[Run]) -> Section:
+    answer = ANSWERS.get(experiment.module)
+    body = paragraph(str(runs[0].facts.get("question", experiments.summary(name))), "headline")
+    body += paragraph(f"In the paper: {experiment.paper}. {len(runs)} runs.", "muted")
+    if answer is not None:
+        body += paragraph(answer(runs))
+    if experiment.module in FIGURES:
+        body += "".join(picture(drawing) for drawing in draw(experiment.module, runs))
+    title = experiments.summary(name).partition(":")[0]
+    return Section(f"theory-{name}", f"Theory: {title.lower()}", body, short=title)
+
+
+def picture(drawing: Drawing) -> str:
+    """The figure with words for those who do not see it."""
+    words = escape(f"{drawing.title}. {drawing.description}")
+    svg = drawing.svg.replace("<svg", f'<svg role="img" aria-label="{words}"', 1)
+    return f'<figure class="picture" id="theory-{drawing.kind}">{svg}</figure>\n'
+
+
+def divergence(runs: Sequence[Run]) -> str:
+    plain = [run for run in runs if run.spec["w"] == 1 and run.spec["factor"] == 1]
+
+    def escaped(method: str, end: str) -> str:
+        own = [r for r in plain if (r.spec["method"], r.spec["end"]) == (method, end)]
+        return f"{sum(r.last('escaped') == 1 for r in own)} of {len(own)}"
+
+    sgd = next(
+        (r for r in plain if r.job == "divergence/q/sgd" and r.last("growth/closed_form")), None
+    )
+    growth = ""
+    if sgd is not None:
+        growth = (
+            f" With plain gradient steps w grows by {sgd.last('growth'):.4f} per update, as the "
+            f"closed form says ({sgd.last('growth/closed_form'):.4f}; largest relative error "
+            f"{sgd.last('closed_form_error'):.0e})."
+        )
+    return (
+        f"Q-learning passes |Q| = {plain[0].facts['limit']:g} in {escaped('q', 'logged')} runs, "
+        f"BVE in {escaped('bve', 'logged')}.{growth} BVE stays bounded only because the log holds "
+        f"no action in s3: made to bootstrap there, it escapes in {escaped('bve', 'bootstrap')}."
+    )
+
+
+def extrapolation(runs: Sequence[Run]) -> str:
+    parts = []
+    for name, words in (("mlp", "network"), ("cubic", "cubic")):
+        own = [run for run in runs if run.spec["approximator"] == name]
+        if not own:
+            continue
+        few, many = (f(own, key=lambda run: run.spec["observed"]) for f in (min, max))
+        parts.append(
+            f"of a {words}'s fit to {few.spec['observed']} of {few.spec['actions']} actions "
+            f"{share(few, 'exceeds'):.0%} (by more than "
+            f"{few.facts['clearly']:g} σ: {share(few, 'exceeds/clearly'):.0%}), fitted to "
+            f"{many.spec['observed']} {share(many, 'exceeds'):.0%} "
+            f"({share(many, 'exceeds/clearly'):.0%})"
+        )
+    return (
+        "How often the maximum lies at an unobserved action and above the true maximum: "
+        + "; ".join(parts)
+        + f" (n = {runs[0].spec['seeds'][1]} random states each)."
+    )
+
+
+def share(run: Run, metric: str) -> float:
+    return float(np.mean(list(keyed(run, f"{metric}/", numbers=True).values())))
+
+
+def improvement(runs: Sequence[Run]) -> str:
+    checked = [(str(r.facts["family"]), r.last("mdps"), r.last("violations")) for r in runs]
+    held = [each for each in checked if each[2] == 0]
+    broken = [each for each in checked if each[2]]
+    words = "; ".join(f"{name} {bad:.0f} of {count:.0f}" for name, count, bad in broken)
+    return (
+        f"One greedy step is optimal in all {sum(each[1] or 0 for each in held):,.0f} processes of "
+        f"{len(held)} families: {'; '.join(each[0] for each in held)}. It fails for some way to "
+        f"break ties in {len(broken)} families: {words}."
+    )
+
+
+def gridworld(runs: Sequence[Run]) -> str:
+    start = {run.spec["policy"]: run.last("start") for run in runs if "policy" in run.spec}
+    drawn = sorted((run for run in runs if "layouts" in run.spec), key=lambda r: -r.spec["trap"])
+    shares = "; ".join(
+        f"{run.last('close'):.0%} where a trap costs {-run.spec['trap']:g}" for run in drawn
+    )
+    near = f"{runs[0].facts['near']:.0%}" if "near" in runs[0].facts else "95%"
+    values = ", ".join(f"{name} {value:.2f}" for name, value in start.items() if value is not None)
+    return (
+        f"Value at the start of the layout shown: {values}. The layout was chosen to show this. Of "
+        f"{drawn[0].spec['layouts'] if drawn else 0} random layouts, one greedy step has at least "
+        f"{near} of the optimal value in {shares}."
+    )
+
+
+ANSWERS: dict[str, Callable[[Sequence[Run]], str]] = {
+    "divergence": divergence,
+    "extrapolation": extrapolation,
+    "improvement": improvement,
+    "gridworld": gridworld,
+}
