@@ -13,6 +13,7 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     """
     from rbve import rows
     from rbve.report import claims_table, problems, table
+    from rbve.report.claims.judge import judge_all
     from rbve.report.page import encode, write
     from rbve.report.summary import group
 
@@ -20,7 +21,7 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     runs = rows.find(given)
     groups = group(runs)
     files = {"summary.csv": encode(table.as_csv(groups))}
-    judged = claims_table.judge_all(given, runs)
+    judged = judge_all(given, runs)
     if judged:
         files["claims.csv"] = encode(claims_table.as_csv(judged))
         sections = [claims_table.section(judged), *problems.sections(groups)]

@@ -16,62 +16,35 @@ from rbve.report.page import Section
 from rbve.report.rules import VERDICTS, Judgement
 from rbve.rows import Run
 
-EXPERIMENTS = "experiments"  # folder of a study: which jobs an experiment consists of
-COLUMNS = ("verdict", "claim", "in the paper", "judged on", "measured here", "rule")
+COLUMNS = (
+    "verdict",
+    "claim",
+    "in the paper",
+    "the paper's numbers",
+    "judged on",
+    "measured here",
+    "rule",
+)
 
 
-class Judged(NamedTuple):
-    claim: Claim
-    judgement: Judgement
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        claim, found = self
-        return (
-            found.verdict,
-            claim.text,
-            claim.paper,
-            claim.here,
-            found.measured,
-            claim.rule,
-        )
-
-
-def members(paths: Iterable[Path]) -> dict[str, set[str]]:
-    """experiment -> its jobs, of the studies among the paths."""
-    found: dict[str, set[str]] = {}
-    for path in paths:
-        for file in sorted((path / EXPERIMENTS).glob("*.json")):
-            content = read_json(file)
-            jobs = content.get("jobs") if isinstance(content, dict) else None
-            if not isinstance(jobs, list) or not all(type(job) is str for job in jobs):
-                raise ValueError(f"{file}: lists no jobs; run `rbve reproduce {file.stem}` again")
-            found.setdefault(file.stem, set()).update(jobs)
-    return found
-
-
-def judge_all(paths: Iterable[Path], runs: Sequence[Run]) -> list[Judged]:
-    """Every claim, or nothing where no study was run."""
-    experiments = members(paths)
-    if not experiments:
-        return []
-    evaluated = finals(runs)
-    return [
-        Judged(
-            claim,
-            claim.judge(
-                [each for each in evaluated if each.job in experiments.get(claim.experiment, ())]
-            ),
-        )
-        for claim in CLAIMS
-    ]
+def cells(each: Judged) -> tuple[str, ...]:
+    claim, found = each
+    return (
+        found.verdict,
+        claim.text,
+        claim.paper,
+        claim.printed,
+        claim.here,
+        found.measured,
+        claim.rule,
+    )
 
 
 def as_csv(judged: Sequence[Judged]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(each.cells for each in judged)
+    writer.writerows(cells(each) for each in judged)
     return stream.getvalue()
 
 
@@ -97,7 +70,7 @@ datasets than the one it is reported on. Rules were written down before the runs
 
 
 def row(each: Judged) -> str:
-    verdict, claim, *rest = (escape(cell) for cell in each.cells)
+    verdict, claim, *rest = (escape(cell) for cell in cells(each))
     kind = verdict.replace(" ", "-")
     cells = "".join(
         f'<td data-label="{name}">{cell}</td>' for name, cell in zip(COLUMNS[2:], rest, strict=True)

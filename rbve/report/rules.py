@@ -21,26 +21,22 @@ from typing import Any, Literal
 import numpy as np
 
 from rbve.report.across import Interval, interval, mean_of_tasks
-from rbve.report.finals import Final, Problem, aligned, on_other_datasets
+from rbve.report.effects import (
+    SCORE,
+    Pick,
+    Where,
+    changes,
+    difference,
+    identity,
+    problems,
+    values,
+)
+from rbve.report.finals import Final
 from rbve.report.statistics import Floats
 
 VERDICTS = ("reproduced", "partly", "not here", "not run")
 Verdict = Literal["reproduced", "partly", "not here", "not run"]
-SCORE = "normalised_return"
 ENOUGH = 4  # datasets of a kind; with fewer the bootstrap has too little to resample
-
-
-@dataclass(frozen=True)
-class Pick:
-    """A method, with those of its settings that matter to the claim; others are chosen."""
-
-    algorithm: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def fits(self, final: Final) -> bool:
-        return final.algorithm == self.algorithm and all(
-            final.setting(name) == value for name, value in self.settings.items()
-        )
 
 
 @dataclass(frozen=True)
@@ -48,52 +44,6 @@ class Judgement:
     verdict: Verdict
     measured: str  # in words, with numbers
     effects: Mapping[str, Interval] = field(default_factory=dict)
-
-
-Where = Callable[[Problem], bool]
-
-
-def values(
-    found: Sequence[Final], pick: Pick, problem: Problem, measure: str, choose_by: str = SCORE
-) -> dict[int, float]:
-    """dataset -> value, the setting chosen on the other datasets."""
-    mine = [each for each in found if each.problem == problem and pick.fits(each)]
-    return on_other_datasets(mine, measure, choose_by)
-
-
-def problems(found: Sequence[Final], where: Where) -> list[Problem]:
-    return sorted({each.problem for each in found if where(each.problem)}, key=lambda p: p.label)
-
-
-def logarithm(value: Floats) -> Floats:
-    """log₁₀(1 + x): over-estimation spans a dozen powers of ten, and may be 0."""
-    return np.log10(1.0 + np.minimum(np.nan_to_num(value, nan=1e30, posinf=1e30), 1e30))
-
-
-def identity(value: Floats) -> Floats:
-    return value
-
-
-def difference(
-    found: Sequence[Final],
-    ours: Pick,
-    theirs: Pick,
-    where: Where,
-    measure: str = SCORE,
-    scale: Callable[[Floats], Floats] = identity,
-) -> Interval | None:
-    """Ours − theirs; None where no kind of data has both."""
-    pairs = {}
-    for problem in problems(found, where):
-        mine, other = aligned(
-            values(found, ours, problem, measure), values(found, theirs, problem, measure)
-        )
-        gap = scale(mine) - scale(other)
-        if len(gap):
-            pairs[problem.label] = gap
-    if not pairs:
-        return None
-    return interval(pairs, mean_of_tasks)
 
 
 def better(
@@ -208,22 +158,82 @@ def between(
 
     Kinds are paired by environment, datasets by seed; then as judged() says.
     """
-    effects = {}
-    for name, pick in picks.items():
-        pairs = {}
-        for first in problems(found, there):
-            for second in problems(found, here):
-                if first.env == second.env:
-                    a, b = aligned(
-                        values(found, pick, first, measure), values(found, pick, second, measure)
-                    )
-                    if len(a):
-                        pairs[f"{first.label} − {second.label}"] = scale(a) - scale(b)
-        if pairs:
-            effects[name] = interval(pairs, mean_of_tasks)
+    pairs = {
+        name: changes(found, pick, pick, there, here, measure, scale)
+        for name, pick in picks.items()
+    }
+    effects = {name: interval(each, mean_of_tasks) for name, each in pairs.items() if each}
     if len(effects) < len(picks):
         return Judgement("not run", "no runs of " + listed(set(picks) - set(effects)))
     return judged(effects, sign)
+
+
+def similar(
+    found: Sequence[Final], ours: Pick, others: Mapping[str, Pick], where: Where, margin: float
+) -> Judgement:
+    """Scores within a margin of each other, as near() says."""
+    effects = {
+        name: effect
+        for name, other in others.items()
+        if (effect := difference(found, ours, other, where)) is not None
+    }
+    if len(effects) < len(others):
+        return Judgement("not run", "no runs of " + listed(set(others) - set(effects)))
+    return near(effects, margin)
+
+
+def alike(
+    found: Sequence[Final],
+    picks: Mapping[str, Pick],
+    there: Where,
+    here: Where,
+    margin: float,
+    other: Pick | None = None,
+) -> Judgement:
+    """A score on one kind of data is that (of another method) on another kind, as near() says."""
+    pairs = {name: changes(found, pick, other or pick, there, here) for name, pick in picks.items()}
+    effects = {name: interval(each, mean_of_tasks) for name, each in pairs.items() if each}
+    if len(effects) < len(picks):
+        return Judgement("not run", "no runs of " + listed(set(picks) - set(effects)))
+    return near(effects, margin)
+
+
+def near(effects: Mapping[str, Interval], margin: float) -> Judgement:
+    """Reproduced: every interval within ±margin. Partly: every mean."""
+    verdict: Verdict = "not here"
+    if all(-margin <= e.low and e.high <= margin for e in effects.values()):
+        verdict = "reproduced"
+    elif all(abs(e.value) <= margin for e in effects.values()):
+        verdict = "partly"
+    words = "; ".join(f"{name} {shown(effect)}" for name, effect in effects.items())
+    return careful(Judgement(verdict, words, effects))
+
+
+def steadier(
+    found: Sequence[Final],
+    ours: Mapping[str, Pick],
+    others: Mapping[str, Pick],
+    there: Where,
+    here: Where,
+) -> Judgement:
+    """The score of ours changes less, up or down, between two kinds of data than the others'."""
+
+    def moved(pick: Pick) -> dict[str, Floats]:
+        return {k: np.abs(v) for k, v in changes(found, pick, pick, there, here).items()}
+
+    effects = {}
+    for name, pick in ours.items():
+        mine = moved(pick)
+        for other, theirs in ((other, moved(each)) for other, each in others.items()):
+            pairs = {
+                kind: mine[kind] - theirs[kind]
+                for kind in set(mine) & set(theirs)
+                if len(mine[kind]) == len(theirs[kind])
+            }
+            if not pairs:
+                return Judgement("not run", f"no runs of {name} and {other} on both kinds of data")
+            effects[f"{name} − {other}"] = interval(pairs, mean_of_tasks)
+    return judged(effects, -1)
 
 
 def reaches(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rbve.report import claims_table, write_report
+from rbve.report import write_report
 from rbve.report.claims import CLAIMS
+from rbve.report.claims.judge import Judged, judge_all
 from rbve.rows import Row, Run, find, write
 
 TEXT = "R-BVE outperforms all baselines on cartpole"
@@ -48,8 +49,8 @@ def study(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def judgement(study: Path, text: str) -> claims_table.Judged:
-    found = claims_table.judge_all([study], find([study]))
+def judgement(study: Path, text: str) -> Judged:
+    found = judge_all([study], find([study]))
     return next(each for each in found if each.claim.text == text)
 
 
@@ -83,4 +84,4 @@ def test_without_a_study_there_are_no_claims(study: Path, tmp_path: Path) -> Non
 def test_a_damaged_list_of_jobs_is_named(study: Path) -> None:
     (study / "experiments" / "bsuite.json").write_text('{"jobs": 3}')
     with pytest.raises(ValueError, match=r"bsuite\.json: lists no jobs"):
-        claims_table.judge_all([study], [])
+        judge_all([study], [])

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbve.report import claims, finals, rules
+from rbve.report import effects, finals, rules
+from rbve.report.claims import CLAIMS
+from rbve.report.claims.claim import worst
+from rbve.report.effects import Pick
 from rbve.report.finals import Final, Problem
-from rbve.report.rules import Pick
 
 CATCH = Problem("catch", 0.0, None, 0.1, "all", "chosen")
+NOISY = Problem("catch", 0.25, None, 0.1, "all", "chosen")
 POLE = Problem("cartpole", 0.0, None, 0.1, "all", "chosen")
 
 
@@ -29,6 +32,14 @@ def runs(
         Final(problem, algorithm, key, seed, {measure: score}, f"{algorithm}-{seed}-{key}")
         for seed, score in enumerate(scores)
     ]
+
+
+def is_noisy(problem: Problem) -> bool:
+    return problem.noise > 0
+
+
+def is_quiet(problem: Problem) -> bool:
+    return problem.noise == 0
 
 
 def everywhere(problem: Problem) -> bool:
@@ -100,7 +111,7 @@ def test_lower_is_better_where_the_sign_says_so() -> None:
         Final(f.problem, f.algorithm, f.settings, f.seed, {**f.values, "normalised_return": 0.0})
         for f in found
     ]
-    judged = rules.better(choose, A, {"b": B}, everywhere, "overestimation", -1, rules.logarithm)
+    judged = rules.better(choose, A, {"b": B}, everywhere, "overestimation", -1, effects.logarithm)
     assert judged.verdict == "reproduced"
     common, other = np.log10(2 / (1 + 1e6)), np.log10(3 / (1 + 1e7))
     expected = (3 * common + other) / 4
@@ -112,7 +123,7 @@ def test_effects_are_paired_by_dataset_and_averaged_over_problems() -> None:
         runs("a", [10, 20]) + runs("b", [9, 17])
         + runs("a", [0, 0, 0], POLE) + runs("b", [6, 6, 6], POLE)
     )  # fmt: skip
-    effect = rules.difference(found, A, B, everywhere)
+    effect = effects.difference(found, A, B, everywhere)
     assert effect is not None
     assert effect.value == ((1 + 3) / 2 - 6) / 2  # each problem counts alike
     assert effect.n == 5
@@ -167,19 +178,55 @@ def test_between_kinds_of_data() -> None:
     assert judged.effects["a"].value == 4.5
 
 
+def test_similar_is_an_interval_within_the_margin() -> None:
+    def verdict(theirs: list[float], margin: float) -> str:
+        found = runs("a", [50, 51, 52, 53]) + runs("b", theirs)
+        return rules.similar(found, A, {"b": B}, everywhere, margin).verdict
+
+    assert verdict([49, 50, 51, 52], 2) == "reproduced"  # 1 each time
+    assert verdict([46, 50, 51, 56], 2) == "partly"  # mean ¾, from −3 to 4
+    assert verdict([40, 41, 42, 43], 2) == "not here"
+    assert verdict([], 2) == "not run"
+
+
+def test_alike_compares_across_kinds_of_data() -> None:
+    found = runs("a", [5, 6, 5, 6], CATCH) + runs("a", [1] * 4, NOISY) + runs("b", [5] * 4, NOISY)
+    own = rules.alike(found, {"a": A}, is_quiet, is_noisy, 1)
+    assert (own.verdict, own.effects["a"].value) == ("not here", 4.5)
+    assert rules.alike(found, {"a": A}, is_quiet, is_noisy, 6).verdict == "reproduced"
+    other = rules.alike(found, {"a": A}, is_quiet, is_noisy, 1, B)
+    assert (other.verdict, other.effects["a"].value) == ("reproduced", 0.5)
+
+
+def test_steadier_counts_changes_up_and_down_alike() -> None:
+    found = runs("a", [50] * 4, CATCH) + runs("a", [52, 48, 52, 48], NOISY)
+    found += runs("b", [50] * 4, CATCH) + runs("b", [70, 30, 70, 30], NOISY)
+    judged = rules.steadier(found, {"A": A}, {"B": B}, is_noisy, is_quiet)
+    assert judged.verdict == "reproduced"  # both mean changes are 0
+    assert judged.effects["A − B"].value == 2 - 20
+    assert rules.steadier(found, {"B": B}, {"A": A}, is_noisy, is_quiet).verdict == "not here"
+    assert rules.steadier(found, {"A": A}, {"C": C}, is_noisy, is_quiet).verdict == "not run"
+
+
+def test_errors_of_either_sign_on_a_log_scale() -> None:
+    values = np.array([-99.0, 0.0, 9.0, np.inf, -np.inf])
+    np.testing.assert_allclose(effects.signed_logarithm(values), [-2, 0, 1, 30, -30])
+
+
 def test_every_claim_has_a_rule_and_judges_nothing_as_not_run() -> None:
-    texts = [claim.text for claim in claims.CLAIMS]
-    assert len(set(texts)) == len(texts) >= 20
-    for claim in claims.CLAIMS:
+    texts = [claim.text for claim in CLAIMS]
+    assert len(set(texts)) == len(texts) >= 45
+    for claim in CLAIMS:
         assert claim.rule
         assert claim.paper
-        assert claim.judge([]).verdict == "not run"
+        if claim.experiment:
+            assert claim.judge([]).verdict == "not run", claim.text
 
 
 def test_a_claim_of_two_parts_is_as_good_as_its_weaker() -> None:
     good = rules.Judgement("reproduced", "x")
-    assert claims.worst(good, rules.Judgement("not here", "y")).verdict == "not here"
-    assert claims.worst(good, rules.Judgement("partly", "y")).measured == "x; y"
+    assert worst(good, rules.Judgement("not here", "y")).verdict == "not here"
+    assert worst(good, rules.Judgement("partly", "y")).measured == "x; y"
 
 
 def test_problems_from_rows() -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rbve import experiments
 from rbve.experiments import Experiment
-from rbve.report.claims_table import members
+from rbve.report.claims.judge import members
 from rbve.report.finals import Final, Problem, finals
 from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS
 from rbve.report.summary import distinct

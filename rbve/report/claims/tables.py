@@ -1,0 +1,113 @@
+"""Statements that the paper's own tables speak about, and those only its own data could test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rbve.report import paper
+from rbve.report.claims.claim import Claim
+from rbve.report.rules import Judgement
+
+HERE = "the paper's own tables"
+RECORDED = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}  # episodes, as its text says
+
+
+def best_everywhere(ours: str, rivals: Sequence[str]) -> Callable[[Sequence[Any]], Judgement]:
+    """A method has the highest mean in every row of the table's four levels."""
+
+    def judge(_: Sequence[Any]) -> Judgement:
+        against = [
+            f"{level}: {ours} {row[ours].mean:g} < {rival} {row[rival].mean:g}"
+            for level, row in paper.DMLAB.items()
+            if not level.startswith("seekavoid")
+            for rival in rivals
+            if row[rival].mean > row[ours].mean
+        ]
+        if against:
+            return Judgement("not here", "contradicted by its own table: " + "; ".join(against))
+        return Judgement("not run", "its table agrees; RL Unplugged's data is needed to test it")
+
+    return judge
+
+
+def agents(_: Sequence[Any]) -> Judgement:
+    levels = len({row.noise for row in paper.BSUITE_DATA})
+    return Judgement(
+        "not here", f"contradicted by its own table: {levels} levels × 5 seeds make {5 * levels}"
+    )
+
+
+def subsampled(_: Sequence[Any]) -> Judgement:
+    listed = {row.env: row.episodes for row in paper.BSUITE_DATA if row.noise == 0}
+    words = [f"{env} {count} of {RECORDED[env]}" for env, count in sorted(listed.items())]
+    whole = [env for env, count in listed.items() if count == RECORDED[env]]
+    return Judgement(
+        "partly", f"contradicted by its own table for {', '.join(whole)}: {', '.join(words)}"
+    )
+
+
+def released(_: Sequence[Any]) -> Judgement:
+    return Judgement("not here", "contradicted by the release: 3 training runs are in RL Unplugged")
+
+
+def needs(what: str) -> Callable[[Sequence[Any]], Judgement]:
+    return lambda _: Judgement("not run", f"needs RL Unplugged's {what} data and accelerators")
+
+
+CLAIMS = (
+    Claim(
+        "R-BVE has the best median score over 37 Atari games (109.1)",
+        "table 'Atari Offline Policy Selection Results'",
+        "needs RL Unplugged's Atari data and accelerators",
+        needs("Atari"),
+        "",
+        experiment="",
+        printed=", ".join(f"{name} {value:g}" for name, value in paper.ATARI_MEDIANS.items()),
+    ),
+    Claim(
+        "R-BVE performs best on all DeepMind Lab levels",
+        "figure 'DeepMind Lab Results'",
+        "the highest mean on each of the four levels in the appendix's table; a test needs data",
+        best_everywhere("R-BVE", ("BC", "R2D2", "CQL", "BVE")),
+        HERE,
+        experiment="",
+        printed="many 31.4, few 13.4, watermaze 14.1, nonmatching 9.6",
+    ),
+    Claim(
+        "BVE outperforms other offline RL on all DeepMind Lab levels",
+        "section 'DeepMind Lab Experiments'",
+        "a higher mean than R2D2 and CQL on each of the four levels in the appendix's table",
+        best_everywhere("BVE", ("R2D2", "CQL")),
+        HERE,
+        experiment="",
+        printed="many 23.7, few 7.6, watermaze 9.9, nonmatching 9.4",
+    ),
+    Claim(
+        "25 agents were recorded per bsuite game",
+        "appendix 'BSuite Dataset'",
+        "levels of noise in its table × 5 seeds",
+        agents,
+        HERE,
+        experiment="",
+        printed="25",
+    ),
+    Claim(
+        "10% of the recorded bsuite data is used",
+        "appendix 'BSuite Dataset'",
+        "episodes in its table against the episodes its text says were recorded",
+        subsampled,
+        HERE,
+        experiment="",
+        printed="cartpole 1000, catch 200, mountain_car 50 episodes",
+    ),
+    Claim(
+        "5 datasets of seekavoid_arena_01 were recorded while training",
+        "table 'DeepMind Lab dataset details'",
+        "against what RL Unplugged released",
+        released,
+        HERE,
+        experiment="",
+        printed="5",
+    ),
+)

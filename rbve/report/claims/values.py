@@ -1,0 +1,117 @@
+"""What the networks claim: over-estimation, value error, action gap."""
+
+from __future__ import annotations
+
+from rbve.report.claims.claim import (
+    BVE,
+    DDQN,
+    FOR_ATARI,
+    FOUR,
+    HIGH,
+    LOW,
+    RBVE,
+    RDQN,
+    Claim,
+    along,
+    quiet,
+    share,
+    worst,
+)
+from rbve.report.effects import logarithm, signed_logarithm
+from rbve.report.rules import better, between, ordered, rising
+
+CLAIMS = (
+    Claim(
+        "Over-estimation: DDQN > R-DQN > BVE > R-BVE",
+        "appendix 'Over-estimation on Online Policy Selection Games'",
+        "ordered: log₁₀(1 + over-estimation error), 10% of the data, no noise",
+        lambda found: ordered(found, FOUR, quiet, "overestimation", logarithm),
+        FOR_ATARI,
+    ),
+    Claim(
+        "Ranking lowers over-estimation, of DDQN and of BVE",
+        "appendix 'Over-estimation on Online Policy Selection Games'",
+        "better (lower): R-DQN − DDQN and R-BVE − BVE in log₁₀(1 + error), "
+        "10% of the data, no noise; the weaker counts",
+        lambda found: worst(
+            better(found, RDQN, {"DDQN": DDQN}, quiet, "overestimation", -1, logarithm),
+            better(found, RBVE, {"BVE": BVE}, quiet, "overestimation", -1, logarithm),
+        ),
+        FOR_ATARI,
+    ),
+    Claim(
+        "DDQN has the highest value error",
+        "appendix 'Over-estimation on Online Policy Selection Games'",
+        "better: DDQN − {R-DQN, BVE, R-BVE} in ±log₁₀(1 + |value error|), "
+        "10% of the data, no noise",
+        lambda found: better(
+            found,
+            DDQN,
+            {"R-DQN": RDQN, "BVE": BVE, "R-BVE": RBVE},
+            quiet,
+            "value_error",
+            1,
+            signed_logarithm,
+        ),
+        FOR_ATARI,
+    ),
+    Claim(
+        "DDQN's over-estimation grows severely as data becomes scarce",
+        "figure 'Over-estimation of Q-values'",
+        "between: DDQN at 5% or less − at 50% or more, log₁₀(1 + over-estimation error)",
+        lambda found: between(
+            found, {"DDQN": DDQN}, share(0, LOW), share(HIGH, 1), "overestimation", 1, logarithm
+        ),
+        FOR_ATARI,
+        experiment="fractions",
+    ),
+    Claim(
+        "R-DQN over-estimates less than DDQN at every share of the data",
+        "figure 'Over-estimation of Q-values'",
+        "better (lower): R-DQN − DDQN in log₁₀(1 + error), all shares",
+        lambda found: better(
+            found, RDQN, {"DDQN": DDQN}, share(0, 1), "overestimation", -1, logarithm
+        ),
+        FOR_ATARI,
+        experiment="fractions",
+    ),
+    Claim(
+        "R-DQN's over-estimation still grows by orders of magnitude as data becomes scarce",
+        "section 'Over-estimation Experiments'",
+        "between: R-DQN at 5% or less − at 50% or more, log₁₀(1 + over-estimation error)",
+        lambda found: between(
+            found, {"R-DQN": RDQN}, share(0, LOW), share(HIGH, 1), "overestimation", 1, logarithm
+        ),
+        FOR_ATARI,
+        experiment="fractions",
+    ),
+    Claim(
+        "BVE and R-BVE reduce over-estimation drastically at every share of the data",
+        "figure 'Over-estimation of Q-values'",
+        "better (lower): {BVE, R-BVE} − DDQN in log₁₀(1 + error), all shares; the weaker counts",
+        lambda found: worst(
+            better(found, BVE, {"DDQN (BVE)": DDQN}, share(0, 1), "overestimation", -1, logarithm),
+            better(
+                found, RBVE, {"DDQN (R-BVE)": DDQN}, share(0, 1), "overestimation", -1, logarithm
+            ),
+        ),
+        FOR_ATARI,
+        experiment="fractions",
+    ),
+    Claim(
+        "A larger λ widens the action gap",
+        "appendix 'On the Effects of Regularization'",
+        "rising: action gap of R-BVE along λ = .005, .05, .5, 5",
+        lambda found: rising(found, along("rbve"), quiet, "action_gap"),
+        FOR_ATARI,
+        experiment="ranking_strength",
+    ),
+    Claim(
+        "A larger λ lowers over-estimation",
+        "appendix 'On the Effects of Regularization'",
+        "falling: log₁₀(1 + over-estimation error) of R-DQN along λ = .005, .05, .5, 5",
+        lambda found: rising(found, along("rdqn"), quiet, "overestimation", -1, logarithm),
+        FOR_ATARI,
+        experiment="ranking_strength",
+    ),
+)
