@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
-from pathlib import Path
-from typing import NamedTuple
 
-from rbve.files import read_json
-from rbve.report.claims import CLAIMS, Claim
-from rbve.report.finals import finals
+from rbve.report.claims.judge import Judged
 from rbve.report.page import Section
-from rbve.report.rules import VERDICTS, Judgement
-from rbve.rows import Run
+from rbve.report.rules import VERDICTS
 
 COLUMNS = (
     "verdict",
@@ -72,9 +67,9 @@ datasets than the one it is reported on. Rules were written down before the runs
 def row(each: Judged) -> str:
     verdict, claim, *rest = (escape(cell) for cell in cells(each))
     kind = verdict.replace(" ", "-")
-    cells = "".join(
+    others = "".join(
         f'<td data-label="{name}">{cell}</td>' for name, cell in zip(COLUMNS[2:], rest, strict=True)
     )
     return (
-        f'<tr><td class="verdict {kind}">{verdict}</td><th scope="row">{claim}</th>{cells}</tr>\n'
+        f'<tr><td class="verdict {kind}">{verdict}</td><th scope="row">{claim}</th>{others}</tr>\n'
     )
