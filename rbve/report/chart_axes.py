@@ -148,6 +148,9 @@ def symlog(found: Sequence[float]) -> tuple[float, list[float]]:
 
 def draw_panel(axes: Axes, chart: Chart, index: int, shared: Panels) -> None:
     panel = chart.panels[index]
+    if not shared.found[index]:
+        middle: dict[str, Any] = {"ha": "center", "transform": axes.transAxes, "color": MUTED}
+        axes.text(0.5, 0.5, "no data", fontstyle="italic", **middle)
     if chart.kind == "rows":
         shared.axis(index).put_on(axes, "x")
         row_axis(axes, len(shared.categories))

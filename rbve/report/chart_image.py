@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 
 from rbve.report.canvas import DASHES, INK, LINE, MUTED, SIZE, style
-from rbve.report.chart import Chart, Series, words
+from rbve.report.chart import Chart, Series, near_marks, words
 from rbve.report.chart_axes import Panels, categories, draw_panel, named_by_rows, slots
 
 WIDTHS = {1: 5.4, 2: 3.1, 3: 2.4}  # inches of a panel by columns
@@ -44,7 +44,7 @@ def picture(chart: Chart) -> Figure:
     columns = count if count <= 3 else 2 if count == 4 else 3
     rows = -(-count // columns)
     width, height = WIDTHS[columns], panel_height(chart, columns)
-    beside = BESIDE[chart.kind == "rows" or chart.same_y]
+    beside = BESIDE[chart.kind == "rows" or chart.same_y] + mark_room(chart)
     levels = max((len(mark_levels(chart, k, width)) for k in range(count)), default=0)
     above = (0.3 if any(panel.title for panel in chart.panels) else 0.1) + levels * LINE
     wide = columns * width + (columns - 1) * beside
@@ -78,6 +78,14 @@ def panel_height(chart: Chart, columns: int) -> float:
     lines = max((name.count("\n") + 1 for name in map(wrapped, categories(chart))), default=1)
     each = ROW * max(1.0, 0.55 * most, 0.7 * lines)
     return max(0.8, each * len(categories(chart)) + 0.15)
+
+
+def mark_room(chart: Chart) -> float:
+    """Inches for names of marks to the right of a panel."""
+    if chart.kind == "rows":
+        return 0.0
+    names = {mark.name for panel in chart.panels for mark in near_marks(chart, panel)}
+    return max((text_width(name, SIZE - 1.5) for name in names), default=0.0)
 
 
 def wrapped(name: str) -> str:

@@ -18,7 +18,7 @@ from rbve.report.chart import Chart
 PAGE = "index.html"
 FIGURES = "figures"
 STYLES = ("chart.css", "table.css")
-SCRIPTS = ("scale.js", "chart.js", "explore.js", "table.js", "page.js")
+SCRIPTS = ("scale.js", "chart.js", "series.js", "explore.js", "table.js", "page.js")
 
 
 def web(name: str) -> str:
@@ -151,7 +151,8 @@ def section(each: Section) -> str:
 
 def figure(chart: Chart) -> str:
     """Words and data; the browser draws the rest."""
-    return f"""<figure class="chart" id="{chart.name}">
+    kind = "chart wide" if len(chart.panels) > 1 else "chart"
+    return f"""<figure class="{kind}" id="{chart.name}">
 <figcaption><h3>{escape(chart.title)}</h3>
 <p class="muted">{escape(charts.words(chart))}</p></figcaption>
 <script type="application/json">{embedded(charts.as_json(chart))}</script>
