@@ -15,13 +15,13 @@ def sections(paths: Sequence[Path], runs: Sequence[Run]) -> list[Section]:
     """How to read it, experiments, theory, data, every run. Partial studies say what is missing."""
     from rbve.report.study import datasets, overview, theory
     from rbve.report.study import runs as every_run
-    from rbve.report.study.experiments import section
+    from rbve.report.study.experiments import in_order, section
     from rbve.report.study.gather import gather
 
     study = gather(paths, runs)
     return [
         overview.section(study),
-        *(found for name in study.experiments for found in section(study, name)),
+        *(found for name in in_order(study.experiments) for found in section(study, name)),
         *theory.sections(study.paths),
         datasets.section(study),
         every_run.section(study),

@@ -25,6 +25,7 @@ SHADES = ("#0072B2", "#D55E00", *OTHER_COLOURS)  # of categories
 @dataclass(frozen=True)
 class Axis:
     label: str
+    words: str  # in titles: 'by ...'
     place: Place
     kind: Literal["lines", "rows"]
     scale: Scale = "category"
@@ -43,21 +44,35 @@ def filter_words(final: Final) -> str:
 
 
 AXES = {
-    "keep": Axis("share of the episodes, %", lambda f: 100 * f.problem.keep, "lines", "log"),
-    "lam": Axis("λ", lambda f: f"{f.setting('lam'):g}", "lines"),
-    "epsilon": Axis("ε of the recorded expert", lambda f: f"{f.problem.epsilon or 0:g}", "lines"),
-    "side": Axis("data", lambda f: SIDES.get(f.problem.side, f.problem.side), "rows"),
-    "action": Axis("log", lambda f: ACTIONS.get(f.problem.action, f.problem.action), "rows"),
-    "filter": Axis("filter", filter_words, "rows"),
+    "keep": Axis(
+        "share of the episodes, %",
+        "share of the episodes",
+        lambda f: 100 * f.problem.keep,
+        "lines",
+        "log",
+    ),
+    "lam": Axis("λ", "λ", lambda f: f"{f.setting('lam'):g}", "lines"),
+    "epsilon": Axis(
+        "ε of the recorded expert",
+        "noise of the expert",
+        lambda f: f"{f.problem.epsilon or 0:g}",
+        "lines",
+    ),
+    "side": Axis(
+        "data", "side of the mean return", lambda f: SIDES.get(f.problem.side, "all"), "rows"
+    ),
+    "action": Axis("log", "logged action", lambda f: ACTIONS[f.problem.action], "rows"),
+    "filter": Axis("filter", "filter", filter_words, "rows"),
 }
 
 
 def axis_of(experiment: Experiment) -> Axis:
-    if experiment.against in AXES:
-        return AXES[experiment.against]
-    if experiment.against == "setting":
-        return Axis("setting", difference, "rows")
-    return Axis(experiment.against, lambda f: str(f.setting(experiment.against)), "rows")
+    name = experiment.against
+    if name in AXES:
+        return AXES[name]
+    if name == "setting":
+        return Axis("setting", "setting", difference, "rows")
+    return Axis(name, name, lambda f: str(f.setting(name)), "rows")
 
 
 def difference(final: Final) -> str:
@@ -91,8 +106,8 @@ def chart(
     label = measures.NAMES.get(measure, measure)
     return Chart(
         name=f"{name}-{measure}".replace("_", "-"),
-        title=f"{label[0].upper()}{label[1:]} by {axis.label}",
-        note=note(known, axis, measure),
+        title=f"{label[0].upper()}{label[1:]} by {axis.words}",
+        note=note(known, measure),
         kind=axis.kind,
         x_label="method" if axis.kind == "rows" and several(known) else axis.label,
         y_label=label,
@@ -102,12 +117,11 @@ def chart(
     )
 
 
-def note(found: Sequence[Final], axis: Axis, measure: str) -> str:
+def note(found: Sequence[Final], measure: str) -> str:
     counts = [len({each.seed for each in own}) for own in by_problem(found).values()]
-    faint = "; faint: single datasets" if axis.kind == "rows" else ""
     return (
-        f"Dot: {measures.words(measure)}; bar: 95% bootstrap interval over datasets{faint}; "
-        f"{measures.n_words(counts)}."
+        f"Dot: {measures.words(measure)}; bar: 95% bootstrap interval over datasets; faint: single "
+        f"datasets; {measures.n_words(counts)}."
     )
 
 

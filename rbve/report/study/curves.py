@@ -32,7 +32,7 @@ def charts(study: Study, found: Sequence[Final]) -> tuple[Chart, ...]:
         Chart(
             name=name,
             title=TITLES[measure],
-            note=f"Line: {measures.words(measure)}; band: 95% bootstrap interval; "
+            note=f"Line: {measures.words(measure)}; band or bar: 95% bootstrap interval; "
             f"{measures.n_words(counts)}. {CHOICE}",
             kind="lines",
             x_label="updates",

@@ -14,7 +14,7 @@ from rbve.report.finals import Problem, final_of
 from rbve.report.page import Section
 from rbve.report.statistics import finite
 from rbve.report.study.gather import Study, problem_order
-from rbve.report.study.html import heading, paragraph, table
+from rbve.report.study.html import folded, heading, paragraph, table
 from rbve.report.table import ABSENT, number
 from rbve.sweep.audits import read_audits
 
@@ -55,11 +55,19 @@ ABOUT = (
 
 
 def section(study: Study) -> Section:
-    kinds = by_kind(study)
-    body = paragraph(ABOUT) + table(
-        "recorded data", COLUMNS, [cells(problem, facts) for problem, facts in kinds.items()]
-    )
+    lines = {problem: cells(problem, facts) for problem, facts in by_kind(study).items()}
+    plain = [line for problem, line in lines.items() if standard(problem)]
+    other = [line for problem, line in lines.items() if not standard(problem)]
+    body = paragraph(ABOUT) + table("recorded data", COLUMNS, plain)
+    if other:
+        body += folded("Other kinds of data", table("other kinds of data", COLUMNS, other))
     return Section("data", "The recorded data", body, after=audit_table(study.paths), short="Data")
+
+
+def standard(problem: Problem) -> bool:
+    """The paper's own kind of data: a tenth of an online agent's episodes."""
+    plain = problem.side == "all" and problem.action == "chosen"
+    return plain and problem.epsilon is None and problem.keep == 0.1
 
 
 def by_kind(study: Study) -> dict[Problem, list[Mapping[str, Any]]]:
@@ -77,8 +85,7 @@ def by_kind(study: Study) -> dict[Problem, list[Mapping[str, Any]]]:
 def cells(problem: Problem, facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     episodes = column(facts, "episodes")
     transitions = column(facts, "transitions")
-    plain = problem.epsilon is None and problem.side == "all" and problem.keep == 0.1
-    printed = paper.beside(problem.env, problem.noise) if plain else []
+    printed = paper.beside(problem.env, problem.noise) if standard(problem) else []
     return (
         problem.label,
         str(len(facts)),

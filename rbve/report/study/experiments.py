@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rbve.experiments import Experiment
 from rbve.report.page import Section
 from rbve.report.study import against, aggregates, curves, scores
 from rbve.report.study.gather import Study
 from rbve.report.study.html import paragraph
 
-SHORT = {
-    "bsuite": "Scores",
-    "fractions": "Share of data",
-    "ranking_strength": "Strength λ",
-    "reward_distribution": "Reward distribution",
-    "filters": "Filters",
-    "ranking_forms": "Ranking forms",
-    "logged_action": "Logged action",
-    "coverage": "Coverage",
+# Title and its short form, in the order of the page; others follow under their own name.
+TITLES = {
+    "bsuite": ("Scores by method", "Scores"),
+    "fractions": ("Scarce data", "Scarce data"),
+    "ranking_strength": ("The strength of ranking, λ", "Strength λ"),
+    "reward_distribution": ("Only poor, or only good, episodes", "Poor or good data"),
+    "coverage": ("Coverage: an expert's data with noise", "Coverage"),
+    "filters": ("Which states are ranked: filters", "Filters"),
+    "ranking_forms": ("Forms and numbers of the ranking term", "Ranking forms"),
+    "logged_action": ("Actions chosen or executed", "Logged action"),
 }
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    known = list(TITLES)
+    return sorted(names, key=lambda n: (known.index(n) if n in known else len(known), n))
+
+
+def titles(name: str) -> tuple[str, str]:
+    plain = name.replace("_", " ")
+    return TITLES.get(name, (plain, plain))
 
 
 def section(study: Study, name: str) -> list[Section]:
     experiment = study.experiments[name]
     if experiment.figure == "methods":
         return methods(study, name, experiment)
+    title, short = titles(name)
     charts = against.charts(name, experiment, study.of(name))
-    return [
-        Section(
-            name.replace("_", "-"),
-            title(name),
-            words(study, name, experiment),
-            charts,
-            short=SHORT.get(name, ""),
-        )
-    ]
-
-
-def title(name: str) -> str:
-    return SHORT.get(name) or name.replace("_", " ")
+    body = words(study, name, experiment)
+    return [Section(name.replace("_", "-"), title, body, charts, short=short)]
 
 
 def words(study: Study, name: str, experiment: Experiment) -> str:
@@ -53,17 +56,17 @@ def words(study: Study, name: str, experiment: Experiment) -> str:
 def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
     found = study.of(name)
     known = scores.results(found)
-    slug = name.replace("_", "-")
+    slug, (title, short) = name.replace("_", "-"), titles(name)
     if not known:
-        return [Section(slug, title(name), words(study, name, experiment))]
+        return [Section(slug, title, words(study, name, experiment), short=short)]
     return [
         Section(
             slug,
-            "Scores by method",
+            title,
             words(study, name, experiment),
             (scores.chart(study, known),),
             scores.tables(study, known),
-            title(name),
+            short,
         ),
         Section(
             f"{slug}-over-problems",

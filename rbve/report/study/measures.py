@@ -24,7 +24,8 @@ NAMES = {
 }
 # They span a dozen powers of ten: centre and interval are taken of ±log₁₀(1 + |x|), turned back.
 FOLDED = {"overestimation", "start_overestimation", "value_error"}
-FOLDED_WORDS = "centre and interval: mean of ±log₁₀(1 + |x|) over datasets, turned back"
+FOLDED_WORDS = "mean over datasets of log₁₀(1 + x), turned back"
+SIGNED_WORDS = "mean over datasets of ±log₁₀(1 + |x|), turned back"
 MEAN_WORDS = "mean over datasets"
 SCORE_WORDS = "0 = random, 100 = the online agent's best snapshot"
 
@@ -90,7 +91,7 @@ def axis(measure: str) -> Scale:
 def words(measure: str) -> str:
     """How a figure's centre is to be read."""
     if measure in FOLDED:
-        return FOLDED_WORDS
+        return SIGNED_WORDS if measure == "value_error" else FOLDED_WORDS
     return f"{MEAN_WORDS} ({SCORE_WORDS})" if measure == "normalised_return" else MEAN_WORDS
 
 
