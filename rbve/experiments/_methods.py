@@ -38,8 +38,8 @@ IQN = Method("iqn", settings={"samples": 8, "act_samples": 8})
 RBVE = Method("rbve", sweep=RANKING)
 RDQN = Method("rdqn", sweep=RANKING)
 
-# The paper's raw weights stand beside the default ones.
-RBVE_PAPER = Method("rbve", settings={"normalise": "none"}, sweep=RANKING)
+# The paper's raw weights at its own λ stand beside the default ones.
+RBVE_PAPER = Method("rbve", settings={"normalise": "none", "lam": 0.005})
 
 ALL = (BC, FILTERED_BC, MC, DDQN, CQL, REM, BCQ, IQN, BVE, RBVE, RBVE_PAPER, RDQN)
 
