@@ -12,7 +12,7 @@ import tyro
 from rbve import console
 from rbve.commands.data import convert, inspect, record
 from rbve.commands.learning import demo, evaluate, reproduce, train
-from rbve.commands.results import report
+from rbve.commands.results import pack, report
 
 COMMANDS = {
     "demo": demo,
@@ -23,6 +23,7 @@ COMMANDS = {
     "evaluate": evaluate,
     "reproduce": reproduce,
     "report": report,
+    "pack": pack,
 }
 
 

@@ -2,10 +2,13 @@
 
 {"job": "<id>", "spec": {...}, "facts": {...}}
 {"step": 5000, "metric": "return", "value": 0.98, "n": 100}
+
+A packed file holds many runs, one after the other, compressed.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -15,6 +18,7 @@ from typing import Any, NamedTuple
 from rbve.files import write_atomically
 
 FILE = "rows.jsonl"
+PACKED = "rows.jsonl.gz"
 
 
 class Row(NamedTuple):
@@ -63,20 +67,43 @@ class RowFile:
 
 def write(run: Run, file: Path) -> None:
     """A whole run at once."""
+    write_atomically(file, text(run).encode())
+
+
+def text(run: Run) -> str:
     head = json.dumps({"job": run.job, "spec": run.spec, "facts": run.facts})
-    lines = [head, *(json.dumps(row._asdict()) for row in run.rows)]
-    write_atomically(file, ("\n".join(lines) + "\n").encode())
+    return "\n".join([head, *(json.dumps(row._asdict()) for row in run.rows)]) + "\n"
+
+
+def pack(runs: Iterable[Run], file: Path) -> None:
+    """Equal runs give an equal file."""
+    ordered = sorted(runs, key=lambda run: run.job)
+    content = "".join(text(run) for run in ordered).encode()
+    write_atomically(file, gzip.compress(content, mtime=0))
 
 
 def read(path: Path) -> Run:
+    runs = read_all(path)
+    if len(runs) != 1:
+        raise ValueError(f"{path}: not a file of result rows ({len(runs)} runs where one belongs)")
+    return runs[0]
+
+
+def read_all(path: Path) -> list[Run]:
+    """Every run of a file, packed or not."""
     try:
-        text = path.read_text()
+        raw = path.read_bytes()
+        content = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+        runs: list[Run] = []
         # A line without its end was being written when the process was killed.
-        header, *lines = text[: text.rfind("\n") + 1].splitlines()
-        head = json.loads(header)
-        rows = [Row(**json.loads(line)) for line in lines]
-        return Run(head["job"], head["spec"], head["facts"], rows)
-    except (ValueError, KeyError, TypeError) as error:
+        for line in content[: content.rfind("\n") + 1].splitlines():
+            fields = json.loads(line)
+            if "job" in fields:
+                runs.append(Run(fields["job"], fields["spec"], fields["facts"], []))
+            else:
+                runs[-1].rows.append(Row(**fields))
+        return runs
+    except (ValueError, KeyError, TypeError, IndexError, EOFError, OSError) as error:
         raise ValueError(f"{path}: not a file of result rows ({error})") from None
 
 
@@ -86,8 +113,8 @@ def find(paths: Iterable[Path]) -> list[Run]:
     for path in paths:
         if not path.exists():
             raise ValueError(f"{path}: no such file or folder")
-        files = [path] if path.is_file() else sorted(path.rglob(FILE))
+        files = [path] if path.is_file() else sorted([*path.rglob(FILE), *path.rglob(PACKED)])
         if not files:
             raise ValueError(f"{path}: no {FILE} below; train with `rbve train ... --out {path}`")
-        runs += [read(file) for file in files]
+        runs += [run for file in files for run in read_all(file)]
     return runs

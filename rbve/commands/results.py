@@ -1,4 +1,4 @@
-"""Commands that show results: report."""
+"""Commands that show and keep results: report, pack."""
 
 from __future__ import annotations
 
@@ -30,3 +30,18 @@ def report(
     page = write_report(runs, out)
     console.show_runs(rows.find(runs), as_json)
     print(f"report: {page}", file=sys.stderr)
+
+
+def pack(study: Positional[Annotated[Path, arg(metavar="STUDY")]], /, out: Path) -> None:
+    """Keep of a study what reports read: rows, lists of runs, audits; no data, no checkpoints.
+
+    `rbve report OUT` then gives the same page as `rbve report STUDY`.
+
+    Args:
+        out: Folder for a few small files.
+    """
+    from rbve.sweep import results
+
+    packed = results.pack(study, out)
+    left = f", {packed.left_out} not finished or of no experiment" if packed.left_out else ""
+    print(f"{out}: {packed.runs} runs{left}; {packed.theory} of theory", file=sys.stderr)

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from rbve import experiments
 from rbve.experiments import Experiment
-from rbve.report.claims.judge import members
 from rbve.report.finals import Final, Problem, finals
 from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS
 from rbve.report.summary import distinct
 from rbve.rows import Run
+from rbve.sweep.results import jobs_of
 
 SCORE = "normalised_return"
 ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
@@ -58,7 +58,7 @@ class Study:
 def gather(paths: Sequence[Path], runs: Sequence[Run]) -> Study:
     own = {run.job: run for run in distinct(runs)}
     return Study(
-        tuple(paths), own, members(paths), {each.job: each for each in finals(own.values())}
+        tuple(paths), own, jobs_of(paths), {each.job: each for each in finals(own.values())}
     )
 
 

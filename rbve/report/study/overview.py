@@ -11,8 +11,8 @@ from rbve.report.finals import final_of
 from rbve.report.page import Section
 from rbve.report.study.gather import Study, shown
 from rbve.report.study.html import paragraph, table
-from rbve.report.study.theory import read
 from rbve.rows import Run
+from rbve.sweep.results import theory_runs
 
 COLUMNS = ("experiment", "question", "in the paper", "runs")
 
@@ -66,6 +66,7 @@ def span(values: Iterable[int]) -> str:
 def lines(study: Study) -> list[tuple[str, ...]]:
     """Every experiment of the package, run or not."""
     found: list[tuple[str, ...]] = []
+    theory = theory_runs(study.paths)
     for name in experiments.names():
         each = experiments.load(name)
         if isinstance(each, Experiment):
@@ -73,7 +74,7 @@ def lines(study: Study) -> list[tuple[str, ...]]:
             count = f"{there:,} of {wanted:,}" if wanted else "not run"
             found.append((name, each.question, each.paper, count))
         else:
-            known = len(read(study.paths, name))
+            known = len(theory.get(name, ()))
             count = f"{known:,}" if known else "not run"
             found.append((name, experiments.summary(name), each.paper, count))
     return found

@@ -8,32 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
-from rbve import experiments, rows
+from rbve import experiments
 from rbve.report.canvas import Drawing
 from rbve.report.page import Section
 from rbve.report.study.html import paragraph
 from rbve.report.theory_canvas import keyed
 from rbve.report.theory_figures import FIGURES, draw
 from rbve.rows import Run
-
-FOLDER = "theory"  # of a study: <experiment>/rows/**/*.jsonl
+from rbve.sweep.results import theory_runs
 
 
 def sections(paths: Sequence[Path]) -> list[Section]:
-    found = []
-    for name in experiments.names():
-        experiment = experiments.load(name)
-        runs = read(paths, name)
-        if isinstance(experiment, experiments.Theory) and runs:
-            found.append(section(name, experiment, runs))
-    return found
-
-
-def read(paths: Sequence[Path], name: str) -> list[Run]:
+    runs = theory_runs(paths)
+    known = {name: experiments.load(name) for name in experiments.names() if name in runs}
     return [
-        rows.read(file)
-        for path in paths
-        for file in sorted((path / FOLDER / name / "rows").rglob("*.jsonl"))
+        section(name, experiment, runs[name])
+        for name, experiment in known.items()
+        if isinstance(experiment, experiments.Theory)
     ]
 
 

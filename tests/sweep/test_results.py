@@ -1,0 +1,70 @@
+"""Studies packed: a report of the packed folder reads the same runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from rbve import rows
+from rbve.rows import Row, Run
+from rbve.sweep import results
+
+
+def run(job: str, finished: bool = True) -> Run:
+    name = "final/return" if finished else "return"
+    return Run(
+        job, {"seed": 1}, {"env": "catch"}, [Row(5, "return", 0.25, 9), Row(10, name, 1 / 3, 9)]
+    )
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    out = tmp_path / "study"
+    for job in ("b", "a", "foreign"):
+        rows.write(run(job), out / "runs" / job / rows.FILE)
+    rows.write(run("half", finished=False), out / "runs" / "half" / rows.FILE)
+    (out / "experiments").mkdir()
+    (out / "experiments" / "bsuite.json").write_text(json.dumps({"jobs": ["a", "b", "half", "c"]}))
+    rows.write(run("chain/1"), out / "theory" / "improvement" / "rows" / "chain" / "1.jsonl")
+    (out / "audits.json").write_text("{}")
+    return out
+
+
+def test_finished_runs_of_experiments_are_kept(study: Path, tmp_path: Path) -> None:
+    out = tmp_path / "kept"
+    assert results.pack(study, out) == results.Packed(runs=2, left_out=2, theory=1)
+    assert rows.find([out]) == [run("a"), run("b")]  # theory's runs are not among them
+    assert results.theory_runs([out]) == {"improvement": [run("chain/1")]}
+    assert results.jobs_of([out]) == {"bsuite": {"a", "b", "half", "c"}}
+    assert (out / "audits.json").read_text() == "{}"
+    assert {file.name for file in out.rglob("*") if file.is_file()} == {
+        "rows.jsonl.gz", "theory.jsonl.gz", "bsuite.json", "audits.json",
+    }  # fmt: skip
+
+
+def test_packing_again_gives_equal_bytes(study: Path, tmp_path: Path) -> None:
+    results.pack(study, tmp_path / "one")
+    results.pack(tmp_path / "one", tmp_path / "two")
+    first, second = (tmp_path / name / rows.PACKED for name in ("one", "two"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_folder_without_a_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not a study"):
+        results.pack(tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "content", [b"junk", gzip.compress(b'{"step": 1}\n'), gzip.compress(b"[]\n")]
+)
+def test_a_damaged_pack_is_named(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / rows.PACKED
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"rows\.jsonl\.gz: not a file of result rows"):
+        rows.find([tmp_path])
+    file.write_bytes(gzip.compress(b'{"job": "a", "spec": {}, "facts": {}}\n')[:-6])
+    with pytest.raises(ValueError, match="not a file of result rows"):
+        rows.find([tmp_path])
