@@ -5,6 +5,7 @@ Leading dimensions are (B,) for transitions and (B, T) for sequences; losses nev
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -36,6 +37,7 @@ class Head(NamedTuple):
     parts: Array | None = None  # (B, K, A) ensemble members or quantile samples
     taus: Array | None = None  # (B, K) quantile levels of the parts
     logits: Array | None = None  # (B, A) behaviour policy
+    mix: Callable[[Array], Array] | None = None  # α (K,) to Σ α_k parts_k (B, A), parts unformed
 
 
 class Views(NamedTuple):

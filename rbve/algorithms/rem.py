@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from rbve import ops
-from rbve.types import Array, Batch, Views
+from rbve.types import Array, Batch, Head, Views
 
 HEAD = "ensemble"
 BOOTSTRAP = "state"
@@ -33,13 +33,18 @@ class Options:
 def loss(
     views: Views, batch: Batch, config: Config, options: Options, td: ops.TD, key: Array
 ) -> tuple[Array, dict[str, Array]]:
-    assert views.now.parts is not None
-    assert views.target.parts is not None
     alpha = jax.random.uniform(key, (options.heads,))
     alpha = alpha / jnp.sum(alpha)
-    mixed_now = jnp.einsum("k,...ka->...a", alpha, views.now.parts)
-    mixed_target = jnp.einsum("k,...ka->...a", alpha, views.target.parts)
+    mixed_now, mixed_target = mixture(views.now, alpha), mixture(views.target, alpha)
     q = ops.select(mixed_now, batch.action)
     next_q = jnp.max(ops.mask(mixed_target, batch.next_legal), axis=-1)
     td_loss = td(q, batch.reward, batch.discount, next_q)
     return td_loss, {"td_loss": td_loss, "q": q}
+
+
+def mixture(head: Head, alpha: Array) -> Array:
+    """Σ_k α_k Q_k, by the network itself where it can."""
+    if head.mix is not None:
+        return head.mix(alpha)
+    assert head.parts is not None
+    return jnp.einsum("k,...ka->...a", alpha, head.parts)

@@ -54,7 +54,7 @@ def say(module: Any, x: jax.Array, key: jax.Array) -> Head:
     ],
 )
 def test_head_shapes(head: str, expected: dict[str, tuple[int, ...]]) -> None:
-    said = say(network(head), OBS, KEY)._asdict()
+    said = say(network(head), OBS, KEY)._replace(mix=None)._asdict()
     assert {k: v.shape for k, v in said.items() if v is not None} == expected
     assert all(jnp.isfinite(v).all() for v in said.values() if v is not None)
 
@@ -64,7 +64,7 @@ def test_batched_equals_one_by_one(head: str) -> None:
     net = network(head)
     together = say(net, OBS, KEY)
     for i in range(BATCH):
-        alone = say(net, OBS[i : i + 1], KEY)
+        alone = say(net, OBS[i : i + 1], KEY)._replace(mix=None)
         for name, value in alone._asdict().items():
             if value is not None:
                 np.testing.assert_allclose(
@@ -118,6 +118,26 @@ def test_ensemble_value_is_the_mean_over_heads_of_one_torso() -> None:
     assert said.parts is not None
     np.testing.assert_allclose(said.q, said.parts.mean(axis=1), rtol=1e-5, atol=1e-6)
     assert len(np.unique(said.parts[0, :, 0])) == 7
+
+
+def test_a_mixture_of_heads_is_that_of_their_values() -> None:
+    net = network("ensemble")
+    alpha = jnp.array([0.1, 0.3, 0.05, 0.25, 0.1, 0.15, 0.05])
+
+    def by_weights(net: Any) -> jax.Array:
+        mix = net(OBS, KEY).mix
+        return mix(alpha)
+
+    def by_values(net: Any) -> jax.Array:
+        return jnp.einsum("k,bka->ba", alpha, net(OBS, KEY).parts)
+
+    np.testing.assert_allclose(by_weights(net), by_values(net), rtol=1e-5, atol=1e-6)
+    slopes = [
+        jax.tree.leaves(jax.jit(jax.grad(lambda n, of=of: jnp.sum(jnp.sin(of(n)))))(net))
+        for of in (by_weights, by_values)
+    ]
+    for ours, theirs in zip(*slopes, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_behaviour_has_a_tower_of_its_own() -> None:
