@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+STUDY = "The paper's claims, measured"
+
 
 def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     """Page of all runs below `paths`. `out` is an .html file, or a folder that gets index.html.
@@ -22,9 +24,11 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     groups = group(runs)
     files = {"summary.csv": encode(table.as_csv(groups))}
     judged = judge_all(given, runs)
-    if judged:
-        files["claims.csv"] = encode(claims_table.as_csv(judged))
-        sections = [claims_table.section(judged), *problems.sections(groups)]
-    else:
+    if not judged:
         sections = problems.sections(groups)
-    return write(sections, Path(out), problems.TITLE, problems.about(groups), files)
+        return write(sections, Path(out), problems.TITLE, problems.about(groups), files)
+    from rbve.report import study
+
+    files["claims.csv"] = encode(claims_table.as_csv(judged))
+    sections = [claims_table.section(judged), *study.sections(given, runs)]
+    return write(sections, Path(out), STUDY, problems.about(groups), files)

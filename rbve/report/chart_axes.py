@@ -14,7 +14,7 @@ from matplotlib.transforms import ScaledTranslation
 from rbve.report.canvas import DASHES, MUTED, SIZE, power, spread, thousands
 from rbve.report.chart import Chart, Mark, Panel, Point, Scale, Series, near_marks, shows, values
 
-MANY = 12  # points of a line from which on intervals are a band and dots are left out
+MANY = 12  # points of a line from which on dots are left out
 FAINT = 0.3
 GRID = "#ececec"
 MARK: dict[str, Any] = {"color": "#9a9a9a", "linewidth": 0.9, "linestyle": (0, (1, 2)), "zorder": 1}
@@ -85,11 +85,14 @@ class Axis:
         self.ticks: list[float] | None = None
         if scale == "log":
             self.low, self.high = logarithmic([v for v in found if v > 0])
+            self.ticks = powers(self.low, self.high)
         elif scale == "symlog":
             self.threshold, self.ticks = symlog(found)
             edge = 10.0 ** (math.log10(max(self.ticks[-1], self.threshold)) + 0.1)
             self.high = edge
             self.low = -edge if min(found, default=0.0) < 0 else -0.2 * self.threshold
+            gap = 0.06 * (self.at(self.high) - self.at(self.low))
+            self.ticks = [t for t in self.ticks if not 0 < abs(self.at(t)) < gap]
         else:
             self.low, self.high = linear(found, pad)
 
@@ -111,12 +114,14 @@ class Axis:
             axis.set_major_locator(FixedLocator(self.ticks or []))
         elif self.scale == "log":
             getattr(axes, f"set_{name}scale")("log")
+            axis.set_major_locator(FixedLocator(self.ticks or []))
         else:
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
             axis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))
         if self.scale in ("log", "symlog"):
+            word = power if all(is_power(tick) for tick in self.ticks or []) else thousands
             axis.set_minor_locator(NullLocator())
-            axis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: word(value)))
         getattr(axes, f"set_{name}lim")(self.low, self.high)
 
 
@@ -132,7 +137,19 @@ def linear(found: Sequence[float], pad: float) -> tuple[float, float]:
 def logarithmic(found: Sequence[float]) -> tuple[float, float]:
     low, high = (math.log10(v) for v in (min(found, default=1.0), max(found, default=10.0)))
     room = 0.07 * (high - low) or 0.5
-    return 10.0 ** (low - room), 10.0 ** (high + room)
+    return 10.0 ** max(low - room, -307), 10.0 ** min(high + room, 307)
+
+
+def powers(low: float, high: float) -> list[float]:
+    """Powers of ten, at most seven; round numbers where there are fewer than two."""
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    if last <= first:
+        return [t for t in MaxNLocator(5).tick_values(low, high) if low <= t <= high]
+    return [10.0**k for k in range(first, last + 1, math.ceil((last - first) / 6))]
+
+
+def is_power(value: float) -> bool:
+    return value == 0 or math.log10(abs(value)).is_integer()
 
 
 def symlog(found: Sequence[float]) -> tuple[float, list[float]]:
@@ -166,10 +183,11 @@ def draw_panel(axes: Axes, chart: Chart, index: int, shared: Panels) -> None:
     for mark in shared.marks[index]:
         axes.axhline(mark.value, **MARK)
     name_lines(axes, shared, index)
-    banded = max((len(each.points) for each in panel.series), default=0) > MANY
+    longest = max((len(each.points) for each in panel.series), default=0)
+    banded = longest > (2 if chart.x_scale == "linear" else MANY)
     for k, each in enumerate(panel.series):
-        shift = 0.0 if banded else dodge(axes, chart, shared, k - (len(panel.series) - 1) / 2)
-        draw_line(axes, chart, each, shared, shift, banded)
+        shift = None if banded else dodge(axes, chart, shared, k - (len(panel.series) - 1) / 2)
+        draw_line(axes, chart, each, shared, shift)
 
 
 def row_axis(axes: Axes, count: int) -> None:
@@ -216,7 +234,7 @@ def dodge(axes: Axes, chart: Chart, shared: Panels, steps: float) -> float:
         return 1.8 * steps
     width = axes.get_position().width * axes.figure.get_figwidth() * 72  # type: ignore[union-attr]
     most = max(len(panel.series) for panel in chart.panels)
-    return steps * min(9.0, 0.7 * width / len(shared.categories) / most)
+    return steps * min(9.0, 0.7 * width / max(len(shared.categories), 1) / most)
 
 
 def moved(axes: Axes, shift: float) -> Any:
@@ -224,20 +242,21 @@ def moved(axes: Axes, shift: float) -> Any:
     return axes.transData + ScaledTranslation(shift / 72, 0, figure.dpi_scale_trans)
 
 
-def draw_line(
-    axes: Axes, chart: Chart, each: Series, shared: Panels, shift: float, banded: bool
-) -> None:
+def draw_line(axes: Axes, chart: Chart, each: Series, shared: Panels, shift: float | None) -> None:
+    """Intervals are a band, or bars of points that are shifted to the side."""
+
     def at(x: float | str) -> float:
         return shared.place[str(x)] if chart.x_scale == "category" else float(x)
 
-    place: dict[str, Any] = {"transform": moved(axes, shift), "color": each.colour}
+    place: dict[str, Any] = {"transform": moved(axes, shift or 0.0), "color": each.colour}
+    few = len(each.points) <= MANY
     front = 4 if each.strong else 3
     for x, y in each.members:
         if shows(x, chart.x_scale) and shows(y, chart.y_scale):
             faint(axes, at(x), y, place)
     for part in unbroken(chart, each.points):
         xs = [at(p.x) for p in part]
-        if banded:
+        if shift is None:
             lows = [p.y if p.low is None else p.low for p in part]
             highs = [p.y if p.high is None else p.high for p in part]
             axes.fill_between(xs, lows, highs, alpha=0.13, linewidth=0, **place)
@@ -245,7 +264,7 @@ def draw_line(
             for x, p in zip(xs, part, strict=True):
                 if p.low is not None and p.high is not None:
                     axes.plot([x, x], [p.low, p.high], linewidth=1.3, alpha=0.75, **place)
-        dotted = [k for k, p in enumerate(part) if not banded or p.note or len(part) == 1]
+        dotted = [k for k, p in enumerate(part) if few or p.note or len(part) == 1]
         axes.plot(
             xs,
             [p.y for p in part],

@@ -64,7 +64,7 @@ def picture(chart: Chart) -> Figure:
         finish_axes(axes, chart, first=column == 0, last=last)
         placed = mark_levels(chart, index, width)
         label_marks(axes, placed, height)
-        top = 1 + (len(placed) * LINE + 0.1) / height
+        top = 1 + (levels * LINE + 0.1) / height
         text = chart.panels[index].title
         axes.text(0, top, text, transform=axes.transAxes, fontsize=SIZE, fontweight="bold")
     heading(figure, chart, 1 + tall, wide)
@@ -184,8 +184,11 @@ def put(figure: Figure, x: float, y: float, text: str, **options: Any) -> None:
 
 def entries(chart: Chart) -> list[Series]:
     """Series of all panels, each name once."""
-    every = [each for panel in chart.panels for each in panel.series]
-    return list({each.name: each for each in reversed(every)}.values())[::-1]
+    first: dict[str, Series] = {}
+    for panel in chart.panels:
+        for each in panel.series:
+            first.setdefault(each.name, each)
+    return list(first.values())
 
 
 def legend(figure: Figure, chart: Chart, bottom: float, wide: float) -> float:

@@ -58,7 +58,8 @@ class Tab:
         self.session: str | None = None
         self.events: list[dict[str, Any]] = []
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        found = self.send("Target.attachToTarget", targetId=target, flatten=True)
+        self.session = found["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
 
@@ -123,7 +124,8 @@ class Tab:
         return found["result"].get("value")
 
     def texts(self, selector: str) -> list[str]:
-        return self.run(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)")
+        name = json.dumps(selector)
+        return self.run(f"[...document.querySelectorAll({name})].map(e => e.textContent)")
 
     def place(self, selector: str, index: int = 0) -> tuple[float, float]:
         """Middle of an element, which is brought into view."""

@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const DASHES = ["", "6 2.5", "2.5 2.5", "7 2.5 2 2.5"];
-const MANY = 12; // points of a line from which on intervals are a band and dots are left out
+const MANY = 12; // points of a line from which on dots are left out
 const LINE = 15; // pixels per line of labels
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 
@@ -178,7 +178,7 @@ function drawPanel(view, panel, index) {
   const group = svg("g", { class: "panel", transform: `translate(${x} ${y})` });
   const place = { panel, index, group, x, y, firstColumn: column === 0, axis: view.yAxes[index] };
   if (panel.title) {
-    const top = -10 - view.levels[index].length * LINE;
+    const top = 14 - view.above;
     group.append(label(0, top, cut(panel.title, view.plot), "panel-title"));
   }
   (view.rows ? rowAxes : lineAxes)(view, place);

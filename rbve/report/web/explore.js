@@ -23,7 +23,7 @@ class ChartView {
     this.legend = html("div", { class: "legend", role: "group", "aria-label": "Series" });
     this.fillLegend();
     const stage = html("div", { class: "stage" }, this.drawing, this.tip);
-    figure.append(this.legend, stage, this.spoken, this.numbers());
+    figure.append(this.folded(this.legend), stage, this.spoken, this.numbers());
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.drawing);
   }
@@ -55,6 +55,13 @@ class ChartView {
     this.all = html("button", { type: "button", class: "all", hidden: "hidden" }, "show all");
     this.all.addEventListener("click", () => this.show(new Set()));
     this.legend.append(...this.buttons, this.all);
+  }
+
+  /** Rows that carry the names of their series need no legend in sight. */
+  folded(legend) {
+    const points = this.chart.panels.flatMap((panel) => panel.series.flatMap((s) => s.points.map(([x]) => [x, s.name])));
+    if (this.chart.kind !== "rows" || !this.buttons || points.some(([x, name]) => x !== name)) return legend;
+    return html("details", { class: "rows" }, html("summary", {}, `Choose rows (${this.buttons.length})`), legend);
   }
 
   entry(series) {

@@ -31,17 +31,21 @@ class Axis {
     const low = Math.log10(known.length ? Math.min(...known) : 1);
     const high = Math.log10(known.length ? Math.max(...known) : 10);
     const room = 0.07 * (high - low) || 0.5;
-    [this.low, this.high] = [10 ** (low - room), 10 ** (high + room)];
+    [this.low, this.high] = [10 ** Math.max(low - room, -307), 10 ** Math.min(high + room, 307)];
     const values = [...new Set(known)].sort((a, b) => a - b);
     if (values.length <= 8) {
       this.ticks = this.apart(values);
       this.word = thousands;
       return;
     }
-    const every = Math.max(1, Math.ceil((high - low) / count));
+    const [first, last] = [Math.ceil(low - room), Math.floor(high + room)];
+    const every = Math.max(1, Math.ceil((last - first) / Math.max(1, count)));
     this.ticks = [];
-    for (let k = Math.ceil(low - room); k <= high + room; k += every) this.ticks.push(10 ** k);
+    for (let k = first; k <= last; k += every) this.ticks.push(10 ** k);
     this.word = power;
+    if (this.ticks.length > 1) return;
+    this.ticks = steps(this.low, this.high, count); // less than two powers of ten
+    this.word = thousands;
   }
 
   /** Of a few values, those far enough from one another for their labels. */
@@ -66,7 +70,8 @@ class Axis {
     const every = Math.ceil((top - bottom) / Math.max(1, Math.min(6, signed ? count / 2 : count - 1)));
     const powers = [];
     for (let k = top; k >= bottom; k -= every) powers.unshift(10 ** k);
-    this.ticks = [...(signed ? powers.map((p) => -p).reverse() : []), 0, ...powers];
+    const clear = powers.filter((p) => this.at(p) - this.at(0) > 0.075); // of the label of 0
+    this.ticks = [...clear.map((p) => -p).reverse().filter(() => signed), 0, ...clear];
     this.word = power;
   }
 
@@ -128,12 +133,13 @@ function number(value) {
   return value.toLocaleString("en-US", options).replace("-", "−");
 }
 
-/** A colour for a dark page: mixed with white until it stands out (contrast 4.5). */
+/** A colour for a dark page: mixed with white until it stands out; black turns nearly white. */
 function onDark(colour) {
   const parts = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+  const contrast = luminance(parts) < 0.03 ? 12 : 4.5;
   for (let share = 0; share <= 1; share += 0.05) {
     const mixed = parts.map((part) => Math.round(part + (255 - part) * share));
-    if ((luminance(mixed) + 0.05) / (luminance([0x1f, 0x1f, 0x23]) + 0.05) >= 4.5) {
+    if ((luminance(mixed) + 0.05) / (luminance([0x1f, 0x1f, 0x23]) + 0.05) >= contrast) {
       return `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
     }
   }

@@ -2,7 +2,8 @@
 
 function drawLine(view, place, series, order, own) {
   const { panel, axis } = place;
-  const banded = Math.max(0, ...panel.series.map((s) => s.points.length)) > MANY;
+  const longest = Math.max(0, ...panel.series.map((s) => s.points.length));
+  const banded = longest > (view.chart.x.scale === "linear" ? 2 : MANY);
   const shift = banded ? 0 : dodge(view, order, panel.series.length);
   const at = ([x, y]) => [xPlace(view, x) + shift, (1 - axis.at(y)) * view.tall];
   const shown = ([x, y]) =>
@@ -18,7 +19,7 @@ function drawLine(view, place, series, order, own) {
     if (!shown(point)) return;
     const [x, y] = at(point);
     const alone = series.points.filter(shown).length === 1;
-    if (!banded || point[5] || alone) own.append(dot(x, y, series));
+    if (longest <= MANY || point[5] || alone) own.append(dot(x, y, series));
     hit(view, place, series, k, x, y);
   });
 }

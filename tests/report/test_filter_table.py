@@ -1,0 +1,95 @@
+"""Long tables: what is embedded, and how small."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+
+from rbve.report.filter_table import filter_table, shared, without
+
+COLUMNS = ("method", "seed", "return")
+ROWS = [("R-BVE", 0, 0.5), ("DDQN </script>", 1, math.nan), ("R-BVE", 2, None), ("R-BVE", 3, 1.0)]
+DETAILS: list[Any] = [
+    {"command": f"rbve train {k}", "spec": {"seed": k, "data": {"keep": 0.1, "path": "d"}}}
+    for k in range(4)
+]
+
+
+def content(html: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json">(.*?)</script>', html, flags=re.DOTALL)
+    return json.loads(text)
+
+
+def cells(column: dict[str, Any]) -> list[Any]:
+    return column.get("cells") or [column["values"][k] for k in column["at"]]
+
+
+def merged(common: Any, own: Any) -> Any:
+    if not isinstance(common, dict) or not isinstance(own, dict):
+        return own
+    return {k: merged(common.get(k), own.get(k, common.get(k))) for k in {**common, **own}}
+
+
+def test_rows_are_embedded_by_column() -> None:
+    found = content(filter_table("runs", COLUMNS, ROWS, ("method",), "Runs"))
+    assert found["count"] == 4
+    assert found["filters"] == ["method"]
+    assert found["columns"][0] == {
+        "name": "method",
+        "values": ["R-BVE", "DDQN </script>"],
+        "at": [0, 1, 0, 0],
+    }
+    assert cells(found["columns"][1]) == [0, 1, 2, 3]
+    assert cells(found["columns"][2]) == [0.5, None, None, 1.0]
+    assert "details" not in found
+
+
+def test_details_share_what_is_common() -> None:
+    found = content(filter_table("runs", COLUMNS, ROWS, (), "Runs", DETAILS))
+    assert found["common"] == {"spec": {"data": {"keep": 0.1, "path": "d"}}}
+    assert found["details"][2] == {"command": "rbve train 2", "spec": {"seed": 2}}
+    assert [merged(found["common"], own) for own in found["details"]] == DETAILS
+
+
+def test_values_of_different_types_are_not_common() -> None:
+    details: list[Any] = [{"a": 1, "b": {"c": [1]}}, {"a": True, "b": {"c": [1.0]}}]
+    common = shared(details)
+    assert common is None
+    assert [without(each, common) for each in details] == details
+
+
+def test_details_may_hold_what_json_does_not_know() -> None:
+    details = [{"x": math.inf, "y": (1, math.nan)}]
+    found = content(filter_table("runs", COLUMNS, ROWS[:1], (), "Runs", details))
+    assert merged(found["common"], found["details"][0]) == {"x": None, "y": [1, None]}
+
+
+def test_a_study_stays_small() -> None:
+    rows = [(f"method {k % 11}", k % 5, k / 7) for k in range(3000)]
+    spec = {f"option{j}": j for j in range(30)}
+    details = [{"command": f"rbve train {k}", "spec": {**spec, "seed": k}} for k in range(3000)]
+    assert len(filter_table("runs", COLUMNS, rows, ("method",), "Runs", details)) < 400_000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": [("a", 1)]}, "table runs, row 0: 2 cells, 3 columns"),
+        ({"filters": ("metod",)}, "table runs: no column 'metod' to filter by"),
+        ({"details": [1]}, "table runs: 1 details for 4 rows"),
+    ],
+)
+def test_mistakes_are_named(change: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"rows": ROWS, "filters": (), "details": None} | change
+    with pytest.raises(ValueError, match=message):
+        filter_table("runs", COLUMNS, caption="Runs", **arguments)
+
+
+def test_caption_is_escaped() -> None:
+    html = filter_table("runs", COLUMNS, [], (), 'a "b" <c>')
+    assert 'data-caption="a &quot;b&quot; &lt;c&gt;"' in html
+    assert content(html)["count"] == 0

@@ -1,0 +1,145 @@
+"""Sections to a page: whole, self-contained, whatever names hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from rbve.report import page
+from rbve.report.chart import Chart, Panel, Point, Series
+from rbve.report.page import SCRIPTS, STYLES, Section, embedded, web, write
+
+ODD = "</script><!--<script>\u2028 \"quoted\" 'single' <b>bold</b> &"
+
+
+def chart(name: str, text: str = "text") -> Chart:
+    series = Series(text, "#d62410", (Point(1, 2.0, n=3, note=text),))
+    return Chart(name, text, text, "lines", text, text, (Panel(text, (series,)),))
+
+
+class Reader(HTMLParser):
+    """Elements that are open at the end, and the content of scripts by type."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.data: dict[str | None, list[str]] = {}
+        self.kind: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        self.kind = dict(attributes).get("type") if tag == "script" else None
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.data.setdefault(self.kind, []).append(data)
+
+
+def test_odd_names_stay_text(tmp_path: Path) -> None:
+    sections = [Section("one", ODD, "<p>x</p>", (chart("c", ODD),))]
+    text = write(sections, tmp_path / "p.html", ODD, "about").read_text()
+    read = Reader(text)
+    assert read.open == []
+    (data,) = read.data["application/json"]
+    assert json.loads(data)["panels"][0]["series"][0]["name"] == ODD
+    assert "\u2028" not in data
+    assert len(read.data[None]) == 1  # no script but ours
+    assert "<b>bold" not in text
+
+
+def test_embedded_json_has_no_markup() -> None:
+    odd = f"{ODD}\ud800"
+    text = embedded({"a": odd, "b": [None, 1.5]})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"a": odd, "b": [None, 1.5]}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        embedded([float("nan")])
+
+
+def test_the_page_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def note(path: Path, content: bytes) -> None:
+        written.append(path.relative_to(tmp_path).as_posix())
+        if path.name == "b.svg":
+            raise OSError("disk full")
+
+    monkeypatch.setattr(page, "write_atomically", note)
+    sections = [Section("s", "S", "", (chart("a"), chart("b")))]
+    with pytest.raises(OSError, match="disk full"):
+        write(sections, tmp_path / "out", "title", "about", {"more.csv": b""})
+    first = [f"out/figures/{name}" for name in ("a.png", "a.svg", "a.csv", "b.png", "b.svg")]
+    assert written == first
+    written.clear()
+    write(sections[:0], tmp_path / "out", "title", "about", {"more.csv": b""})
+    assert written == ["out/figures/more.csv", "out/index.html"]
+
+
+def test_files_beside_the_page(tmp_path: Path) -> None:
+    write([Section("s", "S", "", (chart("a"),))], tmp_path, "title", "about")
+    found = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert found == ["a.csv", "a.png", "a.svg"]
+    lines = (tmp_path / "figures" / "a.csv").read_text().splitlines()
+    assert lines == ["chart,panel,series,x,y,low,high,n,note", "a,text,text,1,2.0,,,3,text"]
+
+
+def test_contents_name_the_sections(tmp_path: Path) -> None:
+    sections = [Section("a", "First & long", "", short="First"), Section("b", "Second", "<p>2</p>")]
+    text = write(sections, tmp_path / "p.html", "title", "about").read_text()
+    contents = text[text.index("<nav") : text.index("</nav>")]
+    assert re.findall(r'<a href="(.*?)">(.*?)</a>', contents) == [("#a", "First"), ("#b", "Second")]
+    assert '<h2 id="a">First &amp; long</h2>' in text
+    alone = write(sections[:1], tmp_path / "q.html", "title", "about").read_text()
+    assert "<nav" not in alone
+
+
+def test_without_scripts_one_is_told_where_the_pictures_are(tmp_path: Path) -> None:
+    text = write([Section("s", "S", "", (chart("a"),))], tmp_path, "title", "about").read_text()
+    told = re.findall(r"<noscript>(.*?)</noscript>", text, flags=re.DOTALL)
+    assert "need JavaScript" in told[0]
+    assert "figures/a.png" in told[1]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("a", "a"), "two sections or charts of one page are named 'a'"),
+        (("a b",), "name 'a b' of a section or chart: use letters"),
+        (("../up",), "name '../up'"),
+    ],
+)
+def test_names_are_plain_and_unique(names: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    sections = [Section("s", "S", "", tuple(chart(name) for name in names))]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        write(sections, tmp_path, "title", "about")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "page.html").mkdir()
+    with pytest.raises(ValueError, match="is a folder"):
+        write([], tmp_path / "page.html", "title", "about")
+
+
+def test_scripts_and_styles_are_package_data() -> None:
+    """Every file of the folder is used, small, and asks nothing of the network."""
+    folder = Path(page.__file__).parent / "web"
+    assert {file.name for file in folder.iterdir()} == {"page.css", *STYLES, *SCRIPTS}
+    for name in ("page.css", *STYLES, *SCRIPTS):
+        text = web(name)
+        assert len(text.splitlines()) <= 350
+        assert not re.search(r"fetch\(|XMLHttp|@import|url\(|innerHTML|eval\(", text)
+        assert "</script" not in text
+        assert max(map(len, text.splitlines())) <= 130, name
