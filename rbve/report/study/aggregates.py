@@ -14,6 +14,7 @@ from rbve.report.statistics import Floats
 from rbve.report.study.gather import Shown
 from rbve.report.study.html import paragraph, table
 from rbve.report.study.scores import BEST, COLOURS, OTHERS, Results
+from rbve.report.table import number
 
 STATISTICS: dict[str, Callable[[Sequence[Floats]], Any]] = {
     "mean": across.mean_of_tasks,
@@ -192,7 +193,8 @@ def n_words(known: Results) -> str:
 
 
 def text(found: Interval, places: int = 1) -> str:
-    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"
+    value, low, high = (number(each, places) for each in found[:3])
+    return f"{value} [{low}, {high}]"
 
 
 def tables(known: Results) -> str:
@@ -201,12 +203,13 @@ def tables(known: Results) -> str:
         return ""
     ways = {way: statistics_of(known, way) for way in (OTHERS, BEST)}
     better = improvements(known)
-    columns = ["method", *STATISTICS, *(f"{name}, best of all" for name in STATISTICS)]
+    best = [f"{name}, best of all" for name in STATISTICS]
     rows = [
         (
             method.name,
-            *(text(ways[way][name][method]) for way in (OTHERS, BEST) for name in STATISTICS),
+            *(text(ways[OTHERS][name][method]) for name in STATISTICS),
             text(better[method], 2) if method in better else "",
+            *(text(ways[BEST][name][method]) for name in STATISTICS),
         )
         for method in scores
     ]
@@ -223,7 +226,12 @@ def tables(known: Results) -> str:
     )
     return (
         words
-        + table("over problems", [*columns, f"P({OURS} higher)"], rows, main=OURS)
+        + table(
+            "over problems",
+            ["method", *STATISTICS, f"P({OURS} higher)", *best],
+            rows,
+            main=OURS,
+        )
         + paragraph("Share of datasets that score above a threshold:", "muted")
         + table("profiles", ["method", *(f"above {x}" for x in TOLD)], shares, main=OURS)
     )

@@ -7,14 +7,22 @@ from html import escape
 
 
 def table(
-    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], main: str = ""
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    main: str = "",
+    words: bool = False,
 ) -> str:
-    """A table that scrolls in itself; the row named `main` is the one to look at."""
+    """A table that scrolls in itself; the row named `main` is the one to look at.
+
+    `words`: cells hold sentences, not numbers.
+    """
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "".join(line(row, main) for row in rows)
+    kind = ' class="words"' if words else ""
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="Table: {escape(caption)}">'
-        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
+        f"<table{kind}><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
     )
 
 

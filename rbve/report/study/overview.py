@@ -30,7 +30,7 @@ def section(study: Study) -> Section:
             "score on the other datasets; the paper's way, the best setting of all, stands beside "
             "it. Evaluation is without noise."
         )
-        + table("experiments", COLUMNS, lines(study))
+        + table("experiments", COLUMNS, lines(study), words=True)
     )
     return Section("reading", "How to read this page", body, short="How to read")
 

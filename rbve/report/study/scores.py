@@ -21,7 +21,7 @@ from rbve.report.finals import (
 )
 from rbve.report.labels import describe
 from rbve.report.study.gather import SCORE, Shown, Study, by_method, by_problem
-from rbve.report.study.html import folded, table
+from rbve.report.study.html import folded, paragraph, table
 from rbve.report.study.measures import SCORE_WORDS, centre, n_words
 from rbve.report.table import ABSENT, number
 
@@ -29,13 +29,13 @@ OTHERS, BEST = "setting chosen on other datasets", "best setting of all, the pap
 COLOURS = {OTHERS: "#0072B2", BEST: "#D55E00"}
 COLUMNS = (
     "method",
-    "score, setting chosen on other datasets [95%]",
-    "score, best of all [95%]",
+    "score [95%]",
+    "best of all [95%]",
     "return [95%]",
-    "settings chosen (datasets)",
-    "over-estimation error (median)",
-    "diverged runs",
+    "over-estimation (median)",
     "n",
+    "diverged",
+    "settings chosen (× datasets)",
 )
 
 
@@ -126,7 +126,12 @@ def comparable(facts: Mapping[str, float | None]) -> bool:
 
 def tables(study: Study, known: Results) -> str:
     """A folded table per problem."""
-    return "".join(
+    return paragraph(
+        "Score, return and over-estimation error: of the setting chosen on the other datasets; "
+        "best of all: the score of the one setting with the best mean. Over-estimation error is "
+        "a median over datasets, the others are means.",
+        "muted",
+    ) + "".join(
         folded(
             f"{problem.label}: numbers",
             table(problem.label, COLUMNS, [cells(study, each) for each in own], main="R-BVE"),
@@ -146,10 +151,10 @@ def cells(study: Study, each: Result) -> tuple[str, ...]:
         centre(each.others.values(), SCORE).text,
         centre(each.best.values(), SCORE).text,
         centre(reported("return"), "return").text,
-        chosen_words(each.finals),
         number(float(np.median(over))) if len(over) else ABSENT,
-        f"{sum(study.diverged(final.job) for final in each.finals)} of {len(each.finals)}",
         str(len(each.others)),
+        f"{sum(study.diverged(final.job) for final in each.finals)} of {len(each.finals)} runs",
+        chosen_words(each.finals),
     )
 
 

@@ -80,12 +80,12 @@ def test_cells_of_a_table():
     runs[1].rows.append(Row(700, "diverged_at", 650.0, 1))
     study = study_of(runs)
     ((result,),) = scores.results(finals_of(runs)).values()
-    name, others, best, returned, chosen, median, diverged, n = scores.cells(study, result)
+    name, others, best, returned, median, n, diverged, chosen = scores.cells(study, result)
     assert (name, others, best, n) == ("DDQN", "50.0 [50.0, 50.0]", "50.0 [50.0, 50.0]", "3")
     assert returned == "0.20 [0.20, 0.20]"
     assert chosen == "one setting"
     assert median == "7.00"  # of 4 and 10; the one that is not finite is left out
-    assert diverged == "1 of 3"
+    assert diverged == "1 of 3 runs"
     assert "1 of 3" in scores.tables(study, scores.results(finals_of(runs)))
 
 
