@@ -24,6 +24,16 @@ def prepare() -> None:
         return
 
 
+def platform() -> str:
+    """Where programs run that are traced now: cpu, gpu or tpu."""
+    import jax
+
+    chosen = jax.config.jax_default_device
+    if chosen is None:
+        return jax.default_backend()
+    return chosen if isinstance(chosen, str) else chosen.platform
+
+
 def cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "rbve"

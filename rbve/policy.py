@@ -20,6 +20,7 @@ from rbve.algorithms import Algorithm
 from rbve.data.features import Features
 from rbve.data.inputs import network_input
 from rbve.networks import Network, build
+from rbve.networks.torsos import hidden_for, torso_for
 from rbve.training.checkpoint import read_tensors, write_tensors
 from rbve.types import Array, Head, Tree
 
@@ -35,6 +36,7 @@ class Policy:
     hidden: tuple[int, ...]
     info: Mapping[str, Any] = field(default_factory=dict)  # where the policy comes from
     features: Features | None = None  # what the columns of a flat observation mean
+    torso: str = "auto"
 
     def act(
         self,
@@ -93,6 +95,7 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         vector = ravel_pytree(self.network)[0]
+        torso = torso_for(self.torso, self.inputs)
         info = {
             "kind": "policy",
             "algorithm": self.algorithm.name,
@@ -100,7 +103,8 @@ class Policy:
             "config": {name: float(value) for name, value in self.config._asdict().items()},
             "obs_shape": self.obs_shape,
             "actions": self.actions,
-            "hidden": self.hidden,
+            "torso": torso,
+            "hidden": hidden_for(torso, self.hidden),
             "info": dict(self.info),
             "features": None if self.features is None else self.features.to_json(),
         }
@@ -117,9 +121,9 @@ class Policy:
         named = info.get("features")
         features = None if named is None else Features.from_json(named, str(path))
         inputs = obs_shape if features is None else (features.size,)
-        empty = build(
-            inputs, len(info["actions"]), algorithm.head, options, hidden, jax.random.key(0)
-        )
+        torso = info.get("torso", "mlp")  # files of earlier versions do not tell
+        count, key = len(info["actions"]), jax.random.key(0)
+        empty = build(inputs, count, algorithm.head, options, hidden, key, torso)
         vector, unravel = ravel_pytree(empty)
         if arrays["weights"].shape != vector.shape:
             raise ValueError(f"{path}: {arrays['weights'].shape} weights, expected {vector.shape}")
@@ -133,7 +137,13 @@ class Policy:
             hidden=hidden,
             info=info["info"],
             features=features,
+            torso=torso,
         )
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of what the network sees."""
+        return self.obs_shape if self.features is None else (self.features.size,)
 
     def _batch(self, observation: Any) -> tuple[np.ndarray, bool]:
         """Observations (B, ...) as the dataset holds them, and whether one alone was given."""

@@ -44,7 +44,8 @@ def train(
     target_period: int = 0,
     every: int = 0,
     batch_size: int = 128,
-    hidden: tuple[int, ...] = (56, 56),
+    torso: Literal["auto", "mlp", "atari", "atari_valid", "board"] = "auto",
+    hidden: tuple[int, ...] = (),
     stack: int = 1,
     rows: Literal["auto", "memory", "disk"] = "auto",
     td: Literal["square", "huber"] = "square",
@@ -74,7 +75,9 @@ def train(
         target_period: Updates between target syncs; 0 = steps / 800.
         every: Updates between evaluations and checkpoints; 0 = steps / 20.
         batch_size: Transitions per update.
-        hidden: Units per hidden layer.
+        torso: What turns an observation into features: dense layers, the convolutions of the paper
+            (atari; atari_valid pads nothing) or MinAtar's (board); auto = by the shape.
+        hidden: Units per dense layer. Default: 56 56 for mlp, 512 for atari, 128 for board.
         stack: Frames joined into one observation (Atari: 4).
         rows: Where rows wait to be drawn; auto = in memory up to 1 GiB, else on disk.
         td: Form of the TD loss.
@@ -104,6 +107,7 @@ def train(
     for name, settings in grid.combinations(algorithm, set):
         plan = Spec(
             algorithm=name,
+            torso=torso,
             hidden=hidden,
             stack=stack,
             rows=rows,

@@ -13,8 +13,15 @@ def input_shape(dataset: Dataset, stack: int) -> tuple[int, ...]:
         return (dataset.features.size,)
     if stack == 1:
         return dataset.obs_shape
-    *outer, last = dataset.obs_shape or (1,)
+    *outer, last = frame_shape(dataset) or (1,)
     return (*outer, last * stack)
+
+
+def frame_shape(dataset: Dataset) -> tuple[int, ...]:
+    """Of one frame to be stacked; gray images have a channel, though the data may leave it out."""
+    if dataset.obs.dtype == np.uint8 and len(dataset.obs_shape) == 2:
+        return (*dataset.obs_shape, 1)
+    return dataset.obs_shape
 
 
 def network_input(obs: np.ndarray) -> np.ndarray:

@@ -13,7 +13,9 @@ import jax
 import jax.numpy as jnp
 
 from rbve.networks import heads
+from rbve.networks.conv import Image
 from rbve.networks.layers import MLP
+from rbve.networks.torsos import PLANS, hidden_for, torso_for
 from rbve.types import Array, Head
 
 HEADS: dict[str, type[eqx.Module]] = {
@@ -27,14 +29,16 @@ HEADS: dict[str, type[eqx.Module]] = {
 class Network(eqx.Module):
     """Observations (B, ...) to a Head. Bytes are pixels: 0 to 255 becomes 0 to 1."""
 
-    torso: MLP
+    torso: MLP | Image
     head: eqx.Module
-    behaviour: tuple[MLP, heads.Policy] | None  # a tower of its own, as public discrete BCQ has
+    behaviour: (
+        tuple[MLP | Image, heads.Policy] | None
+    )  # a tower of its own, as public discrete BCQ has
 
     def __call__(self, obs: Array, key: Array) -> Head:
         if obs.dtype == jnp.uint8:
             obs = obs.astype(jnp.float32) / 255.0
-        x = obs.reshape(obs.shape[0], -1).T
+        x = jnp.moveaxis(obs, 0, -1)
         head: Head = self.head(self.torso(x), key)  # type: ignore[operator]
         if self.behaviour is None:
             return head
@@ -49,21 +53,29 @@ def build(
     options: Any,
     hidden: Sequence[int],
     key: Array,
+    torso: str = "auto",
 ) -> Network:
     """A network with the head an algorithm needs; all weights depend on `key`."""
+    torso = torso_for(torso, obs_shape)
+    hidden = hidden_for(torso, hidden)
     kind = "q" if head == "q_policy" else head
     if kind not in HEADS:
         raise ValueError(f"unknown head {head!r}; use q_policy, {', '.join(HEADS)}")
     key_torso, key_head, key_behaviour, key_logits = jax.random.split(key, 4)
-    inputs = math.prod(obs_shape)
+
+    def new_torso(key: Array) -> MLP | Image:
+        if torso in PLANS:
+            return Image(obs_shape, PLANS[torso], hidden, key)
+        return MLP(math.prod(obs_shape), hidden, key)
+
     make = HEADS[kind]
     wanted = inspect.signature(make.__init__).parameters
     chosen = {k: v for k, v in dataclasses.asdict(options).items() if k in wanted}
     return Network(
-        torso=MLP(inputs, hidden, key_torso),
+        torso=new_torso(key_torso),
         head=make(hidden[-1], actions, key_head, **chosen),
         behaviour=(
-            (MLP(inputs, hidden, key_behaviour), heads.Policy(hidden[-1], actions, key_logits))
+            (new_torso(key_behaviour), heads.Policy(hidden[-1], actions, key_logits))
             if head == "q_policy"
             else None
         ),

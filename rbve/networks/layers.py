@@ -15,14 +15,18 @@ import jax.numpy as jnp
 from rbve.types import Array
 
 
+def truncated_normal(key: Array, shape: Sequence[int], inputs: int) -> Array:
+    """Weights of deviation 1/√inputs, none beyond two deviations, as Haiku and Sonnet start."""
+    unit = jax.random.truncated_normal(key, -2.0, 2.0, tuple(shape))
+    return unit / 0.87962566 / jnp.sqrt(float(inputs))
+
+
 class Linear(eqx.Module):
     weight: Array  # (out, in)
     bias: Array  # (out,)
 
     def __init__(self, inputs: int, outputs: int, key: Array) -> None:
-        """Truncated normal of deviation 1/√inputs, zero bias, as Haiku and Sonnet start."""
-        unit = jax.random.truncated_normal(key, -2.0, 2.0, (outputs, inputs))
-        self.weight = unit / 0.87962566 / jnp.sqrt(float(inputs))
+        self.weight = truncated_normal(key, (outputs, inputs), inputs)
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Array) -> Array:
@@ -42,6 +46,7 @@ class MLP(eqx.Module):
         )
 
     def __call__(self, x: Array) -> Array:
+        x = x.reshape(-1, x.shape[-1])
         for layer in self.layers:
             x = jax.nn.relu(layer(x))
         return x

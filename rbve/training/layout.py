@@ -86,5 +86,5 @@ class Layout:
     def join(self, frames: Array) -> Array:
         """(B, stack, ..., c) to (B, ..., stack · c)."""
         if self.stack > 1:
-            frames = jnp.moveaxis(frames, 1, -2)
+            frames = jnp.moveaxis(frames.reshape(-1, self.stack, *self.frame_shape), 1, -2)
         return frames.reshape(-1, *self.obs_shape)

@@ -25,6 +25,7 @@ def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
         "best_return": float(dataset.episode_return.max()),
         "random_return": reference.get("random"),
         "reference_return": reference.get("online"),
+        "late_return": dataset.provenance.get("late_return"),  # of the recorder's last episodes
         "source": {name: dataset.provenance.get(name) for name in SOURCE},
     }
 

@@ -305,6 +305,7 @@ class MemberRun:
             ),
             actions=self.dataset.actions,
             hidden=self.job.spec.hidden,
+            torso=self.job.spec.torso,
             info={"job": self.job.to_json(), "step": int(state.step), "facts": self.facts},
             features=self.dataset.features,
         )

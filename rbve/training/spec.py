@@ -16,6 +16,7 @@ from rbve import algorithms
 from rbve.algorithms import Algorithm
 from rbve.data.dataset import Dataset
 from rbve.data.transitions import View
+from rbve.networks.torsos import TORSOS
 from rbve.ops import TD
 
 INT32 = 2**31 - 1  # steps and seeds are counted in 32 bits on the device
@@ -30,7 +31,8 @@ class Spec:
     algorithm: str = "rbve"  # a name (`rbve train --help` lists them) or a path to a .py file
     algorithm_version: str = ""  # hash of a .py file: an edited one is another job
     options: Mapping[str, Any] = field(default_factory=dict)  # the algorithm's Options
-    hidden: tuple[int, ...] = (56, 56)  # units per hidden layer (paper: 56, 56)
+    torso: str = "auto"  # mlp, atari (SAME padding), atari_valid, board; auto = by the shape
+    hidden: tuple[int, ...] = ()  # units per dense layer; none = mlp 56 56, atari 512, board 128
     stack: int = 1  # frames joined into one observation (Atari: 4)
     rows: str = "auto"  # where they wait to be drawn: memory, disk, or auto = memory up to 1 GiB
     batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
@@ -56,7 +58,9 @@ class Spec:
         for name in ("batch_size", "steps", "every", "eval_episodes", "final_evaluations"):
             if not 1 <= getattr(self, name) <= INT32:
                 raise ValueError(f"{name} must lie in [1, {INT32}]; got {getattr(self, name)}")
-        if not self.hidden or min(self.hidden) < 1 or max(self.hidden) > MAX_WIDTH:
+        if self.torso not in TORSOS:
+            raise ValueError(f"torso must be one of {', '.join(TORSOS)}; got {self.torso!r}")
+        if self.hidden and not 1 <= min(self.hidden) <= max(self.hidden) <= MAX_WIDTH:
             raise ValueError(f"hidden needs layer widths in [1, {MAX_WIDTH}]; got {self.hidden}")
         if not 1 <= self.stack <= 64:
             raise ValueError(f"stack must lie in [1, 64]; got {self.stack}")

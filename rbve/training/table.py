@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbve.data.dataset import Dataset
-from rbve.data.inputs import first_rows, frames, input_shape
+from rbve.data.inputs import first_rows, frame_shape, frames, input_shape
 from rbve.data.readahead import ReadAhead
 from rbve.data.transitions import Bootstrap, Transitions, View, transitions
 from rbve.training.layout import G, Layout, Picked
@@ -103,7 +103,7 @@ def layout_of(data: Dataset, stack: int) -> Layout:
             "at a time; leave --stack out, or log what came before as columns of its own"
         )
     return Layout(
-        frame_shape=input_shape(data, 1),
+        frame_shape=frame_shape(data) if stack > 1 else input_shape(data, 1),
         stack=stack,
         actions=data.num_actions,
         masked=data.legal is not None,

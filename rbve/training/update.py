@@ -74,7 +74,8 @@ def make_program(spec: Spec, layout: Layout) -> Program:
     optimiser = optax.scale_by_adam()
 
     def new_network(key: Array) -> Network:
-        return build(layout.obs_shape, layout.actions, algorithm.head, options, spec.hidden, key)
+        shape, count = layout.obs_shape, layout.actions
+        return build(shape, count, algorithm.head, options, spec.hidden, key, spec.torso)
 
     template = eqx.filter_eval_shape(new_network, jax.random.key(0))
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), template)
