@@ -6,41 +6,19 @@ import json
 from pathlib import Path
 
 import pytest
+from support.studies import make_run
 
 from rbve.report import write_report
 from rbve.report.claims import CLAIMS
 from rbve.report.claims.judge import Judged, judge_all
-from rbve.rows import Row, Run, find, write
+from rbve.rows import Run, find, write
 
 TEXT = "R-BVE outperforms all baselines on cartpole"
 
 
 def run(job: str, algorithm: str, seed: int, score: float) -> Run:
-    spec = {
-        "data": {
-            "path": f"study/data/cartpole-0/{seed}",
-            "keep": 0.1,
-            "keep_seed": seed,
-            "side": "all",
-            "action": "chosen",
-        },
-        "spec": {
-            "algorithm": algorithm,
-            "env": "cartpole",
-            "options": {"normalise": "dataset"},
-            "steps": 10,
-            "batch_size": 8,
-            "every": 5,
-            "eval_episodes": 5,
-            "final_evaluations": 2,
-        },
-        "target_period": 1,
-        "config": {},
-        "learning_rate": 3e-4,
-        "seed": seed,
-    }
-    rows = [Row(10, f"final/{name}", score, 5) for name in ("normalised_return", "return")]
-    return Run(job, spec, {"env": "cartpole", "source": {"noise": 0.0}}, rows)
+    final = {"normalised_return": score, "return": score}
+    return make_run(algorithm, seed, final, data={"env": "cartpole"})._replace(job=job)
 
 
 @pytest.fixture
@@ -75,7 +53,7 @@ def test_a_claim_is_judged_by_its_experiment(study: Path) -> None:
 
 def test_the_page_opens_with_the_claims(study: Path, tmp_path: Path) -> None:
     page = write_report([study], tmp_path / "page.html").read_text()
-    assert page.index('id="claims"') < page.index('id="p1"')
+    assert page.index('id="claims"') < page.index('id="runs"')
     # Of those judged by the paper's own tables, one is partly so and three are not.
     left = len(CLAIMS) - 5
     assert f"{len(CLAIMS)} claims: 1 reproduced, 1 partly, 3 not here, {left} not run" in page

@@ -161,7 +161,7 @@ function merged(common, own) {
   const nested = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
   if (!nested(common) || !nested(own)) return own === undefined ? common : own;
   const whole = {};
-  for (const key of new Set([...Object.keys(common), ...Object.keys(own)])) {
+  for (const key of new Set([...Object.keys(own), ...Object.keys(common)])) {
     whole[key] = key in common ? merged(common[key], own[key]) : own[key];
   }
   return whole;
