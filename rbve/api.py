@@ -74,8 +74,10 @@ def record(
     if epsilon and policy in ("online", "uniform", None):
         raise ValueError("epsilon belongs to a saved policy; name its file with policy")
     if policy == "online":
+        by_steps = episodes is None and recording.default_steps(env) > 0
+        length = None if by_steps else count
         recording.record_online(
-            env, Path(out), count, noise, seed, keep, overwrite, on_progress=on_progress
+            env, Path(out), length, noise, seed, keep, overwrite, on_progress=on_progress
         )
     else:
         chosen = None if policy in (None, "uniform") else policy

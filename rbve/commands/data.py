@@ -38,7 +38,8 @@ def record(
 
     Args:
         out: Folder of the dataset; with several seeds, of one dataset each (OUT/SEED).
-        episodes: Episodes to play. Default: the paper's number for the environment, else 1000.
+        episodes: Episodes to play. Default: the paper's number for the environment, else 1000; an
+            online agent in MinAtar plays for half a million steps.
         policy: "online" (a DQN while it learns), "uniform", or a saved policy's file.
         epsilon: Share of random actions of a saved policy (0.25 = noisy expert).
         noise: Probability that the environment executes a random action instead.
@@ -48,12 +49,14 @@ def record(
     """
     from rbve import api
     from rbve.audit.files import audit_path
-    from rbve.recording.record import default_episodes
+    from rbve.recording.record import default_episodes, default_steps
 
     need_one("--seed", seed)
     count = episodes if episodes is not None else default_episodes(env)
+    by_steps = episodes is None and policy == "online" and default_steps(env) > 0
+    total = None if by_steps else count * len(seed)
     folders = [out] if len(seed) == 1 else [out / str(one) for one in seed]
-    with console.bar(f"recording {env}", count * len(seed), "episodes") as bar:
+    with console.bar(f"recording {env}", total, "episodes") as bar:
         done = dict.fromkeys(seed, 0)
 
         def one(item: tuple[int, Path]) -> None:
@@ -61,7 +64,9 @@ def record(
                 bar.advance(progress.episodes - done[item[0]], progress.last_return)
                 done[item[0]] = progress.episodes
 
-            api.record(env, item[1], count, policy, epsilon, noise, item[0], keep, overwrite, note)
+            api.record(
+                env, item[1], episodes, policy, epsilon, noise, item[0], keep, overwrite, note
+            )
 
         api.local.on_all_devices(one, list(zip(seed, folders, strict=True)))
     for folder in folders:

@@ -3,6 +3,9 @@
 Acting, replay and learning are one compiled program. The replay buffer is laid out as the dataset
 will be, T + 1 rows an episode, so recording is copying rows out. An n-step item may be sampled
 once its window is complete.
+
+Rows are counted from the first on. Row k lies at place k mod the ring's size, so a bounded buffer
+forgets its oldest rows; those that were not copied out yet are never overwritten.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from rbve.networks import build
 from rbve.recording import priorities
 from rbve.types import Array, Tree
 
+INT32 = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class Options:
@@ -34,12 +39,35 @@ class Options:
     learning_rate: float = 1e-3
     gamma: float = 0.99
     n_step: int = 5
-    epsilon: float = 0.05  # random actions, throughout
+    epsilon: float = 0.05  # random actions
+    epsilon_steps: int = 0  # environment steps over which they fall from all to `epsilon`
     target_period: int = 100  # learner steps
     steps_per_update: int = 8  # environment steps per learner step (32 samples per insert)
     min_replay: int = 1000  # environment steps before learning starts
     priority_exponent: float = 0.6
     importance_exponent: float = 0.2
+    replay: int = 0  # rows kept to learn from; 0 = all
+    steps: int = 0  # environment steps of a recording, where no number of episodes is given
+
+
+# MinAtar: what learns breakout, asterix and space_invaders within half a million steps.
+MINATAR = Options(
+    hidden=(128,),
+    batch_size=32,
+    learning_rate=2.5e-4,
+    n_step=3,
+    epsilon_steps=100_000,
+    target_period=250,
+    steps_per_update=4,
+    min_replay=5000,
+    replay=100_000,
+    steps=500_000,
+)
+
+
+def preset(env_name: str) -> Options:
+    """What the agent is set to where nobody says."""
+    return MINATAR if env_name.startswith("minatar:") else Options()
 
 
 class Buffer(NamedTuple):
@@ -68,15 +96,29 @@ class State(NamedTuple):
     tree: priorities.Tree
 
 
+class Limits(NamedTuple):
+    """When to stop, whatever comes first; never what is recorded until then."""
+
+    blocks: Array | int  # from now on
+    episodes: Array | int = INT32  # in all
+    steps: Array | int = INT32  # in all
+    copied: Array | int = 0  # rows copied out: younger ones may not be overwritten
+
+
 class Agent(NamedTuple):
     init: Callable[[Array], State]
-    advance: Callable[[State, Array, Array], State]  # state, blocks at most, episodes at most
+    advance: Callable[[State, Limits], State]
     unravel: Callable[[Array], Any]
+
+
+def places(buffer: Buffer) -> int:
+    """Of the ring; the buffer's last row is never used."""
+    return len(buffer.action) - 1
 
 
 def make_agent(env: Env, capacity: int, options: Options) -> Agent:
     """Pure functions of an agent whose buffer holds `capacity` rows."""
-    n, actions = options.n_step, len(env.actions)
+    n, actions, ring = options.n_step, len(env.actions), capacity + 1
     optimiser = optax.adam(options.learning_rate)
 
     def new_network(key: Array) -> Any:
@@ -97,7 +139,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         env_state, obs = env.reset(key_reset)
         rows = capacity + 2
         buffer = Buffer(
-            obs=jnp.zeros((rows, *env.obs_shape)).at[0].set(obs),
+            obs=jnp.zeros((rows, *env.obs_shape), obs.dtype).at[0].set(obs),
             action=jnp.full(rows, -1, jnp.int32),
             executed=jnp.full(rows, -1, jnp.int32),
             reward=jnp.zeros(rows),
@@ -115,6 +157,12 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
             zero, zero, zero, zero, buffer, priorities.empty(rows),
         )  # fmt: skip
 
+    def exploration(steps: Array) -> Array | float:
+        if not options.epsilon_steps:
+            return options.epsilon
+        done = jnp.minimum(steps / options.epsilon_steps, 1.0)
+        return 1.0 - done * (1.0 - options.epsilon)
+
     def act(state: State) -> State:
         """One environment step, recorded; the windows it completes become samples."""
         key, key_act, key_step, key_reset = jax.random.split(state.key, 4)
@@ -123,7 +171,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         greedy = jnp.argmax(values).astype(jnp.int32)
         strike, which = jax.random.uniform(key_act, (2,))
         random = ops.uniform_action(which, actions, legal)
-        action = jnp.where(strike < options.epsilon, random, greedy)
+        action = jnp.where(strike < exploration(state.steps), random, greedy)
         env_state, outcome = env.step(state.env, action, key_step)
         ended = outcome.terminated | outcome.truncated
         legal_after = legal_in(env_state)
@@ -132,24 +180,30 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         obs = jnp.where(ended, fresh_obs, outcome.obs)
         row, old = state.row, state.buffer
         next_row = row + 1 + ended
+        here, after, then = row % ring, (row + 1) % ring, next_row % ring
         buffer = Buffer(
-            obs=old.obs.at[row + 1].set(outcome.obs).at[next_row].set(obs),
-            action=old.action.at[row].set(action),
-            executed=old.executed.at[row].set(outcome.executed),
-            reward=old.reward.at[row].set(outcome.reward),
-            terminated=old.terminated.at[row].set(outcome.terminated),
-            ended=old.ended.at[row].set(ended),
+            obs=old.obs.at[after].set(outcome.obs).at[then].set(obs),
+            action=old.action.at[here].set(action),
+            executed=old.executed.at[here].set(outcome.executed),
+            reward=old.reward.at[here].set(outcome.reward),
+            terminated=old.terminated.at[here].set(outcome.terminated),
+            # A final row decides nothing, whatever stood there before.
+            ended=old.ended.at[here].set(ended).at[after].set(False),
             legal=(
                 None
                 if old.legal is None
-                else old.legal.at[row + 1].set(legal_after).at[next_row].set(legal_in(env_state))
+                else old.legal.at[after].set(legal_after).at[then].set(legal_in(env_state))
             ),
         )
         recent = row - jnp.arange(n)
         complete = (recent >= state.first_row) & (ended | (recent == row - n + 1))
-        recent = jnp.where(recent >= 0, recent, capacity + 1)  # a row that is never used
+        recent = jnp.where(recent >= 0, recent % ring, ring)  # the last: never used
         # Items that are not complete keep what they have.
         priority = jnp.where(complete, 1.0, state.tree[0][recent])
+        if options.replay:
+            # What stood at the places written next is forgotten.
+            recent = jnp.append(recent, jnp.stack([after, (row + 2) % ring]))
+            priority = jnp.append(priority, jnp.zeros(2))
         return state._replace(
             env=env_state,
             obs=obs,
@@ -163,8 +217,8 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         )
 
     def window(buffer: Buffer, row: Array) -> tuple[Array, Array, Array]:
-        """n-step reward, discount and bootstrap row of items (K,)."""
-        rows = row[:, None] + jnp.arange(n)
+        """n-step reward, discount and bootstrap place of items (K,)."""
+        rows = (row[:, None] + jnp.arange(n)) % ring
         ended = buffer.ended[rows]
         before = jnp.cumsum(ended, axis=1) - ended
         inside = before == 0
@@ -173,7 +227,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         reward = jnp.sum(jnp.where(inside, buffer.reward[rows] * powers, 0.0), axis=1)
         terminated = jnp.any(inside & buffer.terminated[rows], axis=1)
         discount = jnp.where(terminated, 0.0, options.gamma**steps)
-        return reward, discount, row + steps
+        return reward, discount, (row + steps) % ring
 
     def learn(state: State) -> State:
         key, key_sample = jax.random.split(state.key)
@@ -210,8 +264,8 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
             tree=priorities.write(state.tree, row, priority),
         )
 
-    def advance(state: State, blocks: Array, episodes: Array) -> State:
-        """Whole blocks of environment steps and one learner step, until either limit."""
+    def advance(state: State, limits: Limits) -> State:
+        """Whole blocks of environment steps and one learner step, until a limit."""
 
         def block(carry: tuple[State, Array]) -> tuple[State, Array]:
             state, done = carry
@@ -224,8 +278,9 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
 
         def room(carry: tuple[State, Array]) -> Array:
             state, done = carry
-            space = state.row + 2 * options.steps_per_update < capacity
-            return (done < blocks) & (state.episodes < episodes) & space
+            space = state.row + 2 * options.steps_per_update < limits.copied + capacity
+            unfinished = (state.episodes < limits.episodes) & (state.steps < limits.steps)
+            return (done < limits.blocks) & unfinished & space
 
         def warming(carry: tuple[State, Array]) -> Array:
             return room(carry) & (carry[0].steps + options.steps_per_update < options.min_replay)

@@ -18,11 +18,11 @@ from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.rollout import random_return
 from rbve.policy import Policy
 from rbve.recording import online_dqn, rollouts
+from rbve.recording.learned import late_return
 from rbve.recording.snapshots import SnapshotJudge
 
 SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
 EXPERT = "expert.safetensors"
-ACME = online_dqn.Options()
 
 # Episodes an online agent records by default: the paper's numbers.
 PAPER_EPISODES = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}
@@ -40,6 +40,11 @@ def default_episodes(env_name: str) -> int:
     return PAPER_EPISODES.get(env_name.partition(":")[0], 1000)
 
 
+def default_steps(env_name: str) -> int:
+    """Environment steps an online agent records by default; 0 = it goes by episodes."""
+    return online_dqn.preset(env_name).steps
+
+
 def clear_expert(out: Path, overwrite: bool) -> None:
     """Away with what an online recording left beside its data, if that may be replaced."""
     if overwrite and holds_dataset(out):
@@ -50,16 +55,22 @@ def clear_expert(out: Path, overwrite: bool) -> None:
 def record_online(
     env_name: str,
     out: Path,
-    episodes: int,
+    episodes: int | None = None,
     noise: float = 0.0,
     seed: int = 0,
     keep: float = 1.0,
     overwrite: bool = False,
-    options: online_dqn.Options = ACME,
+    options: online_dqn.Options | None = None,
     on_progress: OnProgress = lambda progress: None,
 ) -> None:
-    """Everything an online DQN experiences while it learns; the best snapshot lies beside it."""
-    if episodes < 1:
+    """Everything an online DQN experiences while it learns; the best snapshot lies beside it.
+
+    Without a number of episodes it ends after `options.steps` environment steps, and the episode
+    that runs then is left out.
+    """
+    options = options or online_dqn.preset(env_name)
+    total = options.steps if episodes is None else episodes
+    if total < 1:
         raise ValueError(f"episodes must be at least 1; got {episodes}")
     env = envs.load(env_name, noise)
     quiet = envs.load(env_name)
@@ -68,7 +79,12 @@ def record_online(
             f"the online agent runs inside JAX and {env_name} does not; record it with "
             "--policy uniform or --policy FILE"
         )
-    chosen = sample_episodes(episodes, keep, seed)
+    if episodes is None and keep != 1:
+        raise ValueError(
+            "a share of the episodes can be kept where their number is given: episodes"
+        )
+    kept = None if episodes is None else sample_episodes(episodes, keep, seed)
+    rows = rows_needed(env, episodes, options)
     clear_expert(out, overwrite)
     writer = Writer(
         out,
@@ -84,28 +100,48 @@ def record_online(
         },
         overwrite,
     )
-    capacity = episodes * (env.max_steps + 1) + 4 * options.steps_per_update
-    agent = online_dqn.make_agent(env, capacity, options)
+    agent = online_dqn.make_agent(env, rows, options)
     advance = jax.jit(agent.advance, donate_argnums=0)
     judge = SnapshotJudge(quiet, agent, options, seed)
     state = jax.jit(agent.init)(jax.random.key(seed))
-    done, row, blocks = 0, 0, 64
-    while done < episodes:
-        goal = min(episodes, judge.next_episode(episodes))
+    returns: list[float] = []
+    reached, row, blocks = 0, 0, 64
+    while reached < total:
+        goal = min(total, judge.next_look(total))
+        limit = {"steps" if episodes is None else "episodes": goal}
         started = time.monotonic()
-        state = advance(state, blocks, goal)
-        fresh, row = take_episodes(state.buffer, row, int(state.row), episodes - done)
+        state = advance(state, online_dqn.Limits(blocks, copied=row, **limit))
+        at_most = None if episodes is None else episodes - len(returns)
+        fresh, row = take_episodes(state.buffer, row, int(state.row), at_most)
         blocks = paced(blocks, time.monotonic() - started)
-        writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
-        done += len(fresh)
-        if int(state.episodes) >= goal:
+        writer.append([e for k, e in enumerate(fresh, len(returns)) if kept is None or kept[k]])
+        returns += [float(each.reward.sum()) for each in fresh]
+        reached = int(state.steps if episodes is None else state.episodes)
+        if reached >= goal:
             judge.look(state.params)
         if fresh:
-            on_progress(Progress(done, float(fresh[-1].reward.sum())))
+            on_progress(Progress(len(returns), returns[-1]))
     online, params = judge.verdict()
     judge.policy(params, online).save(out / EXPERT)
-    writer.manifest["provenance"]["reference"] = {"online": online, "random": random_return(quiet)}
+    writer.manifest["provenance"] |= {
+        "reference": {"online": online, "random": random_return(quiet)},
+        "late_return": late_return(returns),
+    }
     writer.finish()
+
+
+def rows_needed(env: Env, episodes: int | None, options: online_dqn.Options) -> int:
+    """Rows of a buffer that holds everything, or what the agent learns from."""
+    margin = 4 * options.steps_per_update
+    if not options.replay:
+        most = 2 * options.steps if episodes is None else episodes * (env.max_steps + 1)
+        return most + margin
+    if options.replay < env.max_steps + margin:
+        raise ValueError(
+            f"a replay of {options.replay} rows does not hold an episode of {env.max_steps} steps; "
+            f"give at least {env.max_steps + margin}"
+        )
+    return options.replay
 
 
 def paced(blocks: int, seconds: float) -> int:
@@ -114,11 +150,12 @@ def paced(blocks: int, seconds: float) -> int:
 
 
 def take_episodes(
-    buffer: online_dqn.Buffer, first: int, row: int, at_most: int
+    buffer: online_dqn.Buffer, first: int, row: int, at_most: int | None = None
 ) -> tuple[list[Episode], int]:
     """Complete episodes from row `first` on, and where the next one starts."""
+    place = np.arange(first, row) % online_dqn.places(buffer)
     columns = {
-        name: np.asarray(column)[first:row].copy()
+        name: np.asarray(column)[place]
         for name, column in buffer._asdict().items()
         if column is not None
     }

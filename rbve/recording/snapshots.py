@@ -34,8 +34,9 @@ class SnapshotJudge:
     def _rollout(self, episodes: int) -> Any:
         return make_rollout(self.env, self.act, episodes, 0.0, self.options.gamma)
 
-    def next_episode(self, episodes: int) -> int:
-        return -(-episodes * (len(self.looks) + 1) // SNAPSHOTS)
+    def next_look(self, total: int) -> int:
+        """When to look again, of so many episodes or steps."""
+        return -(-total * (len(self.looks) + 1) // SNAPSHOTS)
 
     def look(self, params: Any) -> None:
         found = self.rollout(params, (), jax.random.fold_in(self.key, len(self.looks)))

@@ -168,7 +168,7 @@ def test_freeway_ends_by_its_clock() -> None:
 def test_words_about_unknown_games_and_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="Did you mean 'minatar:breakout'"):
         envs.load("minatar:brekout")
-    with pytest.raises(ValueError, match="lacks what to load, e.g. 'minatar:breakout'"):
+    with pytest.raises(ValueError, match=r"lacks what to load, e\.g\. 'minatar:breakout'"):
         envs.load("minatar")
     monkeypatch.setitem(sys.modules, "pgx", None)
     minatar._make.cache_clear()
