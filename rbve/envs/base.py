@@ -129,6 +129,10 @@ class NoisyHostEnv:
     def legal(self) -> np.ndarray | None:
         return self._env.legal
 
+    @property
+    def ram(self) -> np.ndarray | None:
+        return getattr(self._env, "ram", None)
+
     def close(self) -> None:
         self._env.close()
 

@@ -1,19 +1,23 @@
-"""Evaluation in environments outside JAX, one episode after another."""
+"""Evaluation in environments outside JAX."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rbve.envs.base import HostEnv, random_action
+from rbve.envs.base import HostEnv
+from rbve.evaluation.fit import frames_joined
+from rbve.evaluation.lanes import Lanes, Trace, play
+from rbve.evaluation.players import PolicyPlayer
 from rbve.evaluation.rollout import Evaluation, measure
 from rbve.policy import Policy
 
 
 def evaluate_on_host(
-    env: HostEnv,
+    env: HostEnv | Lanes,
     policy: Policy,
     episodes: int,
     epsilon: float,
@@ -21,38 +25,29 @@ def evaluate_on_host(
     clip_rewards: bool = False,
     seed: int = 0,
 ) -> Evaluation:
-    rng = np.random.default_rng(seed)
-    found = []
-    for index in range(episodes):
-        record, terminated = host_record(env, policy, epsilon, rng, seed if index == 0 else None)
-        columns = {name: jnp.asarray(values)[:, None] for name, values in record.items()}
-        found.append(measure(columns, jnp.asarray([terminated]), gamma, clip_rewards))
-    return Evaluation(*(jnp.concatenate(field) for field in zip(*found, strict=True)))
+    """Episode k of a seed is the same however many are asked for; lanes play side by side."""
+    lanes = env if isinstance(env, Lanes) else Lanes([env])
+    player = PolicyPlayer(policy, frames_joined(lanes, policy))
+    traces = list(play(lanes, player, episodes, epsilon, seed))
+    return measure_traces(traces, gamma, clip_rewards)
 
 
-def host_record(
-    env: HostEnv, policy: Policy, epsilon: float, rng: np.random.Generator, seed: int | None
-) -> tuple[dict[str, Any], bool]:
-    """Reward, Q of the action taken and action gap of every step of one episode."""
-    obs = env.reset(seed)
-    rewards, values, gaps = [], [], []
-    terminated = truncated = False
-    while not (terminated or truncated):
-        legal = env.legal
-        action = int(policy.act(obs, legal=legal))
-        if rng.random() < epsilon:
-            action = random_action(rng, len(env.actions), legal)
-        if policy.algorithm.values:
-            q = policy.q_values(obs)
-            best = np.sort(q if legal is None else q[legal])
-            values.append(q[action])
-            gaps.append(best[-1] - best[-2] if len(best) > 1 else 0.0)
-        obs, reward, terminated, truncated = env.step(action)
-        rewards.append(reward)
-    blank = np.zeros(len(rewards))
-    return {
-        "reward": np.asarray(rewards, np.float32),
-        "q": np.asarray(values, np.float32) if values else blank,
-        "gap": np.asarray(gaps, np.float32) if gaps else blank,
-        "alive": np.ones(len(rewards)),
-    }, terminated
+def measure_traces(traces: Sequence[Trace], gamma: float, clip_rewards: bool) -> Evaluation:
+    # Lengths are rounded up to powers of two, so that few programs are compiled.
+    steps = 1 << (max(len(trace.reward) for trace in traces) - 1).bit_length()
+    record = {
+        name: np.zeros((steps, len(traces)), np.float32) for name in ("reward", "q", "gap", "alive")
+    }
+    for k, trace in enumerate(traces):
+        length = len(trace.reward)
+        record["reward"][:length, k] = trace.reward
+        record["alive"][:length, k] = 1
+        if trace.q:
+            record["q"][:length, k] = trace.q
+            record["gap"][:length, k] = trace.gap
+    ended = jnp.asarray([trace.terminated for trace in traces])
+    columns = {name: jnp.asarray(values) for name, values in record.items()}
+    return measured(columns, ended, gamma, clip_rewards)
+
+
+measured = jax.jit(measure, static_argnums=3)

@@ -37,15 +37,22 @@ class Evaluation(NamedTuple):
     start_overestimation: Array
     value_error: Array
     action_gap: Array
+    clipped_returns: Array | None = None  # of rewards in [−1, 1], where training clips them
 
     def summary(self, values: bool = True) -> dict[str, tuple[float, int]]:
         """Means with the number of episodes behind each."""
-        host = {name: np.asarray(value, np.float64) for name, value in self._asdict().items()}
+        host = {
+            name: np.asarray(value, np.float64)
+            for name, value in self._asdict().items()
+            if value is not None
+        }
         ended = host["terminated"] > 0
         result = {
             "return": (float(host["returns"].mean()), len(ended)),
             "episode_length": (float(host["lengths"].mean()), len(ended)),
         }
+        if "clipped_returns" in host:
+            result["clipped_return"] = (float(host["clipped_returns"].mean()), len(ended))
         if not values:
             return result
         for name in ("overestimation", "start_overestimation", "value_error"):
@@ -129,6 +136,7 @@ def measure(
         start_overestimation=excess[0],
         value_error=per_episode(error),
         action_gap=per_episode(record["gap"]),
+        clipped_returns=jnp.sum(reward, axis=0) if clip_rewards else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Episodes of a fixed policy, many at once inside JAX or one by one on the host."""
+"""Episodes of a fixed policy, many at once inside JAX or in lanes on the host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import numpy as np
 
 from rbve import ops
 from rbve.data.dataset import NO_ACTION, Episode
-from rbve.envs.base import Env, HostEnv, random_action
+from rbve.envs.base import Env, HostEnv
+from rbve.evaluation.fit import frames_joined
+from rbve.evaluation.lanes import Lanes, Player, Trace, play
+from rbve.evaluation.players import PolicyPlayer, UniformPlayer
 from rbve.policy import Policy
 from rbve.types import Array
 
@@ -102,49 +105,40 @@ def cut(columns: dict[str, np.ndarray], k: int) -> Episode:
 
 
 def on_host(
-    env: HostEnv, policy: Policy | None, episodes: int, epsilon: float, seed: int
+    env: HostEnv | Lanes,
+    policy: Policy | Player | None,
+    episodes: int,
+    epsilon: float,
+    seed: int,
 ) -> Iterator[list[Episode]]:
-    rng = np.random.default_rng(seed)
+    """Groups of episodes in their order, a few seconds apart; episode k depends on seed and k."""
+    lanes = env if isinstance(env, Lanes) else Lanes([env])
+    player = player_of(policy, lanes)
+    share = 1.0 if policy is None else epsilon
     group: list[Episode] = []
     handed_out = time.monotonic()
-    for index in range(episodes):
-        group.append(host_episode(env, policy, epsilon, rng, seed if index == 0 else None))
-        if time.monotonic() - handed_out > HOST_SECONDS or index == episodes - 1:
+    for trace in play(lanes, player, episodes, share, seed, keep_obs=True):
+        group.append(episode_of(trace))
+        if time.monotonic() - handed_out > HOST_SECONDS or trace.number == episodes - 1:
             yield group
             group, handed_out = [], time.monotonic()
 
 
-def host_episode(
-    env: HostEnv,
-    policy: Policy | None,
-    epsilon: float,
-    rng: np.random.Generator,
-    seed: int | None,
-) -> Episode:
-    observations = [env.reset(seed)]
-    masks = [env.legal]
-    chosen, executed, rewards, propensity = [], [], [], []
-    actions = len(env.actions)
-    share = 1.0 if policy is None else epsilon
-    terminated = truncated = False
-    while not (terminated or truncated):
-        legal = env.legal
-        best = 0 if policy is None else int(policy.act(observations[-1], legal=legal))
-        action = random_action(rng, actions, legal) if rng.random() < share else best
-        choices = actions if legal is None else int(legal.sum())
-        obs, reward, terminated, truncated = env.step(action)
-        observations.append(obs)
-        chosen.append(action)
-        executed.append(env.executed)
-        rewards.append(reward)
-        propensity.append(share / choices + (1 - share) * (action == best))
-        masks.append(env.legal)
+def player_of(policy: Policy | Player | None, lanes: Lanes) -> Player:
+    if policy is None:
+        return UniformPlayer()
+    if isinstance(policy, Policy):
+        return PolicyPlayer(policy, frames_joined(lanes, policy))
+    return policy
+
+
+def episode_of(trace: Trace) -> Episode:
     return Episode(
-        obs=np.asarray(observations),
-        action=np.asarray([*chosen, NO_ACTION], np.int32),
-        reward=np.asarray([*rewards, 0], np.float32),
-        terminated=terminated,
-        executed=np.asarray([*executed, NO_ACTION], np.int32),
-        propensity=np.asarray([*propensity, 1], np.float32),
-        legal=None if masks[0] is None else np.asarray(masks, np.bool_),
+        obs=np.asarray(trace.obs),
+        action=np.asarray([*trace.action, NO_ACTION], np.int32),
+        reward=np.asarray([*trace.reward, 0], np.float32),
+        terminated=trace.terminated,
+        executed=np.asarray([*trace.executed, NO_ACTION], np.int32),
+        propensity=np.asarray([*trace.propensity, 1], np.float32),
+        legal=None if trace.legal[0] is None else np.asarray(trace.legal, np.bool_),
     )

@@ -1,0 +1,38 @@
+"""Whether a policy fits an environment, and how many frames it joins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rbve.envs.base import Env
+
+
+def joined_shape(shape: tuple[int, ...], stack: int) -> tuple[int, ...]:
+    """Of `stack` observations joined along their last axis."""
+    if stack == 1:
+        return shape
+    *outer, last = shape or (1,)
+    return (*outer, last * stack)
+
+
+def frames_joined(env: Any, policy: Any) -> int:
+    """How many observations of `env` make one of the policy's; ValueError where they do not fit.
+
+    A policy trained on frames that its data held already joined (RL Unplugged's tuples) says
+    nothing of stacking: for pictures the number of channels tells.
+    """
+    seen, wanted = tuple(env.obs_shape), tuple(policy.obs_shape)
+    stack = int(policy.info.get("job", {}).get("spec", {}).get("stack", 1))
+    if joined_shape(seen, stack) != wanted and len(wanted) == 3 and wanted[-1] % seen[-1] == 0:
+        stack = wanted[-1] // seen[-1]
+    if joined_shape(seen, stack) != wanted or len(env.actions) != len(policy.actions):
+        raise ValueError(
+            f"{env.name} has observations {seen} and {len(env.actions)} actions; the policy takes "
+            f"{wanted} and has {len(policy.actions)}"
+        )
+    if stack > 1 and isinstance(env, Env):
+        raise ValueError(
+            f"the policy joins {stack} observations, which {env.name} inside JAX does not do; "
+            "train with --stack 1"
+        )
+    return stack

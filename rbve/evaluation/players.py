@@ -1,0 +1,77 @@
+"""Who decides in lanes: a policy, a script that reads the console's memory, or nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import jax.numpy as jnp
+import numpy as np
+
+from rbve.data.inputs import network_input
+from rbve.evaluation.lanes import LANES, Decision, Outcome
+from rbve.policy import Policy, forward
+
+
+class PolicyPlayer:
+    """One forward pass for all lanes."""
+
+    def __init__(self, policy: Policy, stack: int = 1) -> None:
+        self.policy, self.stack = policy, stack
+
+    def begin(self, lane: int) -> None:
+        """A policy remembers nothing."""
+
+    def decide(
+        self, obs: np.ndarray, legal: np.ndarray | None, waiting: Mapping[int, Outcome]
+    ) -> Decision:
+        policy = self.policy
+        seen = obs if policy.features is None else policy.features.encode(obs)
+        head = forward(policy.network, jnp.asarray(network_input(seen)))
+        scores = policy.algorithm.scores(head, legal, policy.config, policy.options)
+        q = np.asarray(head.q) if policy.algorithm.values else None
+        return Decision(np.argmax(np.asarray(scores), axis=-1), q)
+
+
+class UniformPlayer:
+    """Decides nothing: play it with epsilon 1."""
+
+    stack = 1
+
+    def begin(self, lane: int) -> None:
+        """Nothing to begin."""
+
+    def decide(
+        self, obs: np.ndarray, legal: np.ndarray | None, waiting: Mapping[int, Outcome]
+    ) -> Decision:
+        return Decision(np.zeros(LANES, np.int64))
+
+
+class Script(Protocol):
+    """A player of one episode."""
+
+    def act(self, memory: np.ndarray) -> int:
+        """The action for what the console's memory holds now."""
+
+
+class ScriptPlayer:
+    """A fresh script for every episode."""
+
+    stack = 1
+
+    def __init__(self, make: Callable[[], Script]) -> None:
+        self.make = make
+        self.scripts: dict[int, Script] = {}
+
+    def begin(self, lane: int) -> None:
+        self.scripts[lane] = self.make()
+
+    def decide(
+        self, obs: np.ndarray, legal: np.ndarray | None, waiting: Mapping[int, Outcome]
+    ) -> Decision:
+        best = np.zeros(LANES, np.int64)
+        for lane, outcome in waiting.items():
+            if outcome.memory is None:
+                raise ValueError("a script reads a console's memory, and this environment has none")
+            best[lane] = self.scripts[lane].act(outcome.memory)
+        return Decision(best)
