@@ -24,10 +24,14 @@ from rbve.data.logs.options import Options as LogColumns  # noqa: E402
 from rbve.data.logs.options import did_you_mean  # noqa: E402
 from rbve.data.manifest import fingerprint  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
+from rbve.evaluation.fit import frames_joined  # noqa: E402
 from rbve.evaluation.host import evaluate_on_host  # noqa: E402
+from rbve.evaluation.lanes import LANES, open_lanes  # noqa: E402
+from rbve.evaluation.players import ScriptPlayer  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
+from rbve.recording import scripts  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
 from rbve.training.measures import normalised  # noqa: E402
@@ -64,15 +68,15 @@ def record(
 ) -> Dataset:
     """Record a dataset and open it.
 
-    `policy` is "online" (a DQN while it learns), "uniform", or a Policy or its file, which acts
-    with a share `epsilon` of random actions. With probability `noise` the environment executes a
-    random action instead of the chosen one.
+    `policy` is "online" (a DQN while it learns), "uniform", "script" (a player written for the
+    game), or a Policy or its file; the last two act with a share `epsilon` of random actions.
+    With probability `noise` the environment executes a random action instead of the chosen one.
     """
     count = episodes if episodes is not None else recording.default_episodes(env)
     if not 0 <= seed <= INT32:
         raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
     if epsilon and policy in ("online", "uniform", None):
-        raise ValueError("epsilon belongs to a saved policy; name its file with policy")
+        raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")
     if policy == "online":
         by_steps = episodes is None and recording.default_steps(env) > 0
         length = None if by_steps else count
@@ -80,8 +84,10 @@ def record(
             env, Path(out), length, noise, seed, keep, overwrite, on_progress=on_progress
         )
     else:
-        chosen = None if policy in (None, "uniform") else policy
-        if isinstance(chosen, str | Path):
+        chosen: Any = None if policy in (None, "uniform") else policy
+        if chosen == "script":
+            chosen = ScriptPlayer(scripts.load(env))
+        elif isinstance(chosen, str | Path):
             chosen = Policy.load(chosen)
         recording.record_policy(
             env, Path(out), chosen, count, epsilon, noise, seed, keep, overwrite, on_progress
@@ -196,16 +202,14 @@ def evaluate(
     if not 0 <= seed <= INT32:
         raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
     world = envs.load(env, noise)
-    if tuple(world.obs_shape) != chosen.obs_shape or len(world.actions) != len(chosen.actions):
-        raise ValueError(
-            f"{env} has observations {tuple(world.obs_shape)} and {len(world.actions)} actions; "
-            f"the policy takes {chosen.obs_shape} and has {len(chosen.actions)}"
-        )
+    frames_joined(world, chosen)
     if isinstance(world, Env):
         run = jax.jit(make_rollout(world, chosen.act_function(), episodes, epsilon, gamma, clip))
         found = run(chosen.network, chosen.config, jax.random.key(seed))
     else:
-        found = evaluate_on_host(world, chosen, episodes, epsilon, gamma, clip, seed)
+        lanes = open_lanes(env, noise, min(episodes, LANES))
+        found = evaluate_on_host(lanes, chosen, episodes, epsilon, gamma, clip, seed)
+        lanes.close()
     figures = found.summary(chosen.algorithm.values)
     known = chosen.info.get("facts", {})
     if known.get("env") == env:

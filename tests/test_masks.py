@@ -13,7 +13,7 @@ import pytest
 from rbve import algorithms, envs, ops
 from rbve.data import Dataset, Episode
 from rbve.envs.base import Env, Step, with_action_noise
-from rbve.evaluation.host import evaluate_on_host
+from rbve.evaluation.lanes import Decision, Lanes, play
 from rbve.evaluation.rollout import make_rollout
 from rbve.policy import Policy
 from rbve.recording import online_dqn
@@ -211,14 +211,18 @@ def test_gymnasium_masks_are_recorded_and_obeyed() -> None:
     class Stubborn:
         """Wants the action that is legal least often."""
 
-        algorithm = algorithms.load("bc")
+        stack = 1
 
-        def act(self, obs: Any, legal: Any = None) -> int:
-            assert legal is not None
-            asked.append(legal)
-            return int(np.argmax(np.where(legal, [0, 1, 2, 3, 4, 5], -1)))
+        def begin(self, lane: int) -> None:
+            pass
+
+        def decide(self, obs: Any, legal: Any, waiting: Any) -> Decision:
+            asked.extend(legal[lane] for lane in waiting)
+            return Decision(np.argmax(np.where(legal, [0, 1, 2, 3, 4, 5], -1), axis=1))
 
     asked: list[np.ndarray] = []
-    found = evaluate_on_host(env, Stubborn(), 1, 0.0, 0.9)  # type: ignore[arg-type]
-    assert len(asked) == int(found.lengths[0])
-    assert (np.asarray(asked).sum(axis=1) < 6).any()
+    traces = list(play(Lanes([env]), Stubborn(), 1, 0.0, 0))
+    assert len(asked) == len(traces[0].reward)
+    masks = np.asarray(asked)
+    assert (masks.sum(axis=1) < 6).any()
+    assert traces[0].action == [int(np.flatnonzero(mask)[-1]) for mask in masks]

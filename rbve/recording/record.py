@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,10 @@ import numpy as np
 from rbve import envs
 from rbve.data.dataset import NO_ACTION, Episode, sample_episodes
 from rbve.data.formats.native import Writer, holds_dataset
+from rbve.envs._atari_games import reference as atari_reference
 from rbve.envs.base import Env, HostEnv
+from rbve.evaluation.fit import frames_joined
+from rbve.evaluation.lanes import LANES, Lanes, Player
 from rbve.evaluation.rollout import random_return
 from rbve.policy import Policy
 from rbve.recording import online_dqn, rollouts
@@ -179,7 +183,7 @@ def take_episodes(
 def record_policy(
     env_name: str,
     out: Path,
-    policy: Policy | None,
+    policy: Policy | Player | None,
     episodes: int,
     epsilon: float = 0.0,
     noise: float = 0.0,
@@ -189,7 +193,7 @@ def record_policy(
     on_progress: OnProgress = lambda progress: None,
     reference: Mapping[str, float] | None = None,
 ) -> None:
-    """Episodes of a fixed policy with a share of random actions; None = uniform.
+    """Episodes of a policy or a script with a share of random actions; None = uniform.
 
     `reference` holds the returns that scores are normalised by, where they are known.
     """
@@ -198,18 +202,14 @@ def record_policy(
     if not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon must lie in [0, 1]; got {epsilon}")
     env = envs.load(env_name, noise)
-    if policy is not None and (
-        tuple(env.obs_shape) != policy.obs_shape or len(env.actions) != len(policy.actions)
-    ):
-        raise ValueError(
-            f"the policy takes observations {policy.obs_shape} and has {len(policy.actions)} "
-            f"actions; {env_name} has {tuple(env.obs_shape)} and {len(env.actions)}"
-        )
+    if isinstance(policy, Policy):
+        frames_joined(env, policy)
+    reference = reference or atari_reference(env_name)
     chosen = sample_episodes(episodes, keep, seed)
     provenance = {
         "env": env_name,
-        "behaviour": "uniform" if policy is None else "policy",
-        "policy": None if policy is None else dict(policy.info),
+        "behaviour": behaviour(policy),
+        "policy": dict(policy.info) if isinstance(policy, Policy) else None,
         "epsilon": epsilon,
         "noise": noise,
         "seed": seed,
@@ -220,7 +220,8 @@ def record_policy(
     clear_expert(out, overwrite)
     writer = Writer(out, env.actions, provenance, overwrite)
     done = 0
-    for fresh in episode_stream(env, policy, episodes, epsilon, seed):
+    more = functools.partial(envs.load, env_name, noise)
+    for fresh in episode_stream(env, policy, episodes, epsilon, seed, more):
         writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
         done += len(fresh)
         on_progress(Progress(done, float(fresh[-1].reward.sum())))
@@ -229,9 +230,25 @@ def record_policy(
         env.close()
 
 
+def behaviour(policy: Policy | Player | None) -> str:
+    if policy is None:
+        return "uniform"
+    return "policy" if isinstance(policy, Policy) else "script"
+
+
 def episode_stream(
-    env: Env | HostEnv, policy: Policy | None, episodes: int, epsilon: float, seed: int
+    env: Env | HostEnv,
+    policy: Policy | Player | None,
+    episodes: int,
+    epsilon: float,
+    seed: int,
+    more: Callable[[], Env | HostEnv],
 ) -> Iterator[Sequence[Episode]]:
+    """`more` makes further environments like `env`, for episodes side by side."""
     if isinstance(env, Env):
+        if not (policy is None or isinstance(policy, Policy)):
+            raise ValueError(f"{env.name} runs inside JAX, where scripts do not play")
         return rollouts.inside_jax(env, policy, episodes, epsilon, seed)
-    return rollouts.on_host(env, policy, episodes, epsilon, seed)
+    others = (more() for _ in range(min(episodes, LANES) - 1))
+    lanes = Lanes([env, *(other for other in others if not isinstance(other, Env))])
+    return rollouts.on_host(lanes, policy, episodes, epsilon, seed)
