@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,13 @@ class Final:
     job: str = ""
 
     def setting(self, name: str) -> Any:
-        return json.loads(self.settings).get(name)
+        return parsed(self.settings).get(name)
+
+
+@cache
+def parsed(settings: str) -> dict[str, Any]:
+    """Asked for very often, of few different settings; not to be changed."""
+    return json.loads(settings)
 
 
 def finals(runs: Iterable[Run]) -> list[Final]:

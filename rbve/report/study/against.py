@@ -19,6 +19,7 @@ from rbve.report.study.gather import Shown, by_method, by_problem, problem_order
 
 Place = Callable[[Final], float | str]
 MEDIAN = "median of environments"
+MEDIAN_WORDS = "Last panel: the median of the environments' centres, as in the paper."
 SHADES = ("#0072B2", "#D55E00", *OTHER_COLOURS)  # of categories
 
 
@@ -107,7 +108,7 @@ def chart(
     return Chart(
         name=f"{name}-{measure}".replace("_", "-"),
         title=f"{label[0].upper()}{label[1:]} by {axis.words}",
-        note=note(known, measure),
+        note=note(known, measure) + (f" {MEDIAN_WORDS}" if panels[len(groups) :] else ""),
         kind=axis.kind,
         x_label="method" if axis.kind == "rows" and several(known) else axis.label,
         y_label=label,

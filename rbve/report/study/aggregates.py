@@ -52,12 +52,12 @@ def left_out(known: Results) -> list[str]:
     return [m.name for m in sorted(methods, key=lambda m: m.place) if m not in there]
 
 
-def charts(known: Results) -> tuple[Chart, ...]:
+def charts(known: Results, slug: str) -> tuple[Chart, ...]:
     if not complete(known, OTHERS):
         return ()
-    found = [statistics_chart(known), profile_chart(known)]
+    found = [statistics_chart(known, slug), profile_chart(known, slug)]
     if improvements(known):
-        found.insert(1, improvement_chart(known))
+        found.insert(1, improvement_chart(known, slug))
     return tuple(found)
 
 
@@ -73,10 +73,10 @@ def point(x: float | str, found: Interval) -> Point:
     return Point(x, found.value, found.low, found.high, found.n)
 
 
-def statistics_chart(known: Results) -> Chart:
+def statistics_chart(known: Results, slug: str) -> Chart:
     ways = {way: statistics_of(known, way) for way in (OTHERS, BEST)}
     return Chart(
-        name="bsuite-aggregates",
+        name=f"{slug}-aggregates",
         title=f"Normalised score over {tasks_words(known)}",
         note=f"Dot: {OTHERS}; ring: {BEST}; {INTERVALS}; {ABOUT_STATISTICS}. {n_words(known)}",
         kind="rows",
@@ -116,10 +116,10 @@ def improvements(known: Results) -> dict[Shown, Interval]:
     }
 
 
-def improvement_chart(known: Results) -> Chart:
+def improvement_chart(known: Results, slug: str) -> Chart:
     found = improvements(known)
     return Chart(
-        name="bsuite-improvement",
+        name=f"{slug}-improvement",
         title=f"How likely {OURS} scores above another method",
         note=f"Share of pairs of datasets of one problem in which {OURS} scores higher, ties half, "
         f"mean over problems; ½ = neither; {INTERVALS}; {OTHERS}. {n_words(known)}",
@@ -144,7 +144,7 @@ def improvement_chart(known: Results) -> Chart:
     )
 
 
-def profile_chart(known: Results) -> Chart:
+def profile_chart(known: Results, slug: str) -> Chart:
     scores = complete(known, OTHERS)
     every = np.concatenate([task for own in scores.values() for task in own.values()])
     # Scores far outside say nothing a share at the end of the axis does not.
@@ -152,7 +152,7 @@ def profile_chart(known: Results) -> Chart:
     high = min(200.0, max(low + 10, 10 * np.ceil(every.max() / 10)))
     at = np.linspace(low, high, PLACES)
     return Chart(
-        name="bsuite-profiles",
+        name=f"{slug}-profiles",
         title="Performance profiles",
         note="Share of datasets on which a method scores above a threshold, every problem counting "
         f"alike; higher is better. Band: 95% interval, datasets resampled within each problem; "

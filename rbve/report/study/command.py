@@ -10,21 +10,8 @@ from typing import Any
 
 from rbve import algorithms
 
-# Fields of a Spec by flag; what is not here has no flag.
-SPEC = (
-    "steps",
-    "every",
-    "batch_size",
-    "hidden",
-    "stack",
-    "rows",
-    "td",
-    "gamma",
-    "n_step",
-    "clip_rewards",
-    "eval_episodes",
-)
 DATA = ("keep", "keep_seed", "side", "action")
+OWN_WAY = ("algorithm", "algorithm_version", "options", "steps", "env")  # told below
 WITHOUT_FLAG = ("eval_epsilon", "final_evaluations")
 
 
@@ -54,9 +41,9 @@ def arguments(job: Mapping[str, Any]) -> Iterator[str]:
     from rbve.training.spec import DataRef, Job, Spec
 
     spec = job["spec"]
-    usual = Spec(steps=spec["steps"])
+    usual = asdict(Spec(steps=spec["steps"]))
     for name in WITHOUT_FLAG:
-        if spec[name] != getattr(usual, name):
+        if spec[name] != usual[name]:
             raise ValueError(f"`rbve train` has no flag for {name}={spec[name]}")
     yield from ("--algorithm", spec["algorithm"])
     for name, value in settings(job).items():
@@ -65,17 +52,18 @@ def arguments(job: Mapping[str, Any]) -> Iterator[str]:
         yield from ("--steps", str(spec["steps"]))
     yield from ("--env", spec["env"] or "none")
     yield from differing(job["data"], DATA, asdict(DataRef("")))
-    yield from differing(spec, [name for name in SPEC if name != "steps"], asdict(usual))
-    yield from differing(job, ("learning_rate", "target_period", "seed"), asdict(
-        Job(DataRef(""), usual)
-    ))  # fmt: skip
+    flags = [name for name in usual if name not in (*OWN_WAY, *WITHOUT_FLAG)]
+    yield from differing(spec, flags, usual)
+    period = max(1, spec["steps"] // 800)
+    own = asdict(Job(DataRef(""), Spec(), target_period=period))
+    yield from differing(job, ("learning_rate", "target_period", "seed"), own)
 
 
 def differing(
     own: Mapping[str, Any], names: Iterable[str], usual: Mapping[str, Any]
 ) -> Iterator[str]:
     for name in names:
-        value = own[name]
+        value = own.get(name, usual[name])  # rows of earlier versions lack what came later
         if value == usual[name] or (isinstance(value, list) and tuple(value) == usual[name]):
             continue
         flag = f"--{name.replace('_', '-')}"

@@ -13,8 +13,6 @@ from rbve.report.study import measures
 from rbve.report.study.gather import SCORE, Shown, Study, by_method, by_problem
 from rbve.rows import Run
 
-CURVES = {"return": "bsuite-returns", "value_error": "bsuite-errors"}
-CURVES |= {"overestimation": "bsuite-overestimation"}
 TITLES = {
     "return": "Return over training",
     "value_error": "Value error over training",
@@ -26,12 +24,12 @@ CHOICE = (
 )
 
 
-def charts(study: Study, found: Sequence[Final]) -> tuple[Chart, ...]:
+def charts(study: Study, found: Sequence[Final], slug: str) -> tuple[Chart, ...]:
     counts = [len({each.seed for each in own}) for own in by_problem(found).values()]
     return tuple(
         Chart(
-            name=name,
-            title=TITLES[measure],
+            name=f"{slug}-{measure}-over-training".replace("_", "-"),
+            title=title,
             note=f"Line: {measures.words(measure)}; band or bar: 95% bootstrap interval; "
             f"{measures.n_words(counts)}. {CHOICE}",
             kind="lines",
@@ -51,7 +49,7 @@ def charts(study: Study, found: Sequence[Final]) -> tuple[Chart, ...]:
             ),
             y_scale=measures.axis(measure),
         )
-        for measure, name in CURVES.items()
+        for measure, title in TITLES.items()
     )
 
 

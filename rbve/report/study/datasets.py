@@ -21,13 +21,12 @@ from rbve.sweep.audits import read_audits
 COLUMNS = (
     "data",
     "datasets",
-    "recorded episodes",
-    "episodes trained on",
+    "episodes, of recorded",
+    "paper's",
     "transitions",
+    "paper's",
     "mean length",
-    "paper: episodes",
-    "paper: transitions",
-    "paper: mean length",
+    "paper's",
     "behaviour return",
     "random",
     "online agent's best",
@@ -86,17 +85,20 @@ def cells(problem: Problem, facts: Sequence[Mapping[str, Any]]) -> tuple[str, ..
     episodes = column(facts, "episodes")
     transitions = column(facts, "transitions")
     printed = paper.beside(problem.env, problem.noise) if standard(problem) else []
+    theirs = {
+        name: " / ".join(f"{getattr(each, name):,}" for each in printed) or ABSENT
+        for name in ("episodes", "transitions", "length")
+    }
+    recorded = spread([each.get("source", {}).get("recorded_episodes") for each in facts], 0)
     return (
         problem.label,
         str(len(facts)),
-        spread([each.get("source", {}).get("recorded_episodes") for each in facts], 0),
-        spread(list(episodes), 0),
+        f"{spread(list(episodes), 0)} of {recorded}",
+        theirs["episodes"],
         spread(list(transitions), 0),
+        theirs["transitions"],
         spread(list(transitions / episodes)) if len(episodes) == len(transitions) else ABSENT,
-        *(
-            " / ".join(f"{getattr(each, name):,}" for each in printed) or ABSENT
-            for name in ("episodes", "transitions", "length")
-        ),
+        theirs["length"],
         *(
             spread([each.get(name) for each in facts])
             for name in ("behaviour_return", "random_return", "reference_return")

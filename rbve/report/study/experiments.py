@@ -64,7 +64,7 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
             slug,
             title,
             words(study, name, experiment),
-            (scores.chart(study, known),),
+            (scores.chart(study, known, slug),),
             scores.tables(study, known),
             short,
         ),
@@ -75,7 +75,7 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
                 "Every problem counts alike. Intervals resample datasets within each problem, "
                 "never problems."
             ),
-            aggregates.charts(known),
+            aggregates.charts(known, slug),
             aggregates.tables(known),
             "Over problems",
         ),
@@ -83,7 +83,7 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
             f"{slug}-training",
             "Over training",
             paragraph("How return and the error of the values develop, problem by problem."),
-            curves.charts(study, found),
+            curves.charts(study, found, slug),
             short="Training",
         ),
     ]

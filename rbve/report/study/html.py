@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -34,14 +35,19 @@ def line(row: Sequence[str], main: str) -> str:
 
 
 def paragraph(text: str, kind: str = "") -> str:
+    """What stands in `such quotes` is code."""
     named = f' class="{kind}"' if kind else ""
-    return f"<p{named}>{escape(text)}</p>\n"
+    marked = re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
+    return f"<p{named}>{marked}</p>\n"
 
 
 def folded(summary: str, content: str, opened: bool = False) -> str:
-    """`content` is HTML."""
+    """`content` is HTML; as wide as the page."""
     state = ' open="open"' if opened else ""
-    return f"<details{state}><summary>{escape(summary)}</summary>\n{content}</details>\n"
+    return (
+        f'<details{state} style="max-width: none"><summary>{escape(summary)}</summary>\n'
+        f"{content}</details>\n"
+    )
 
 
 def heading(text: str) -> str:

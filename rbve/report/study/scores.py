@@ -66,10 +66,10 @@ def results(found: Iterable[Final]) -> dict[Problem, list[Result]]:
     }
 
 
-def chart(study: Study, known: Results) -> Chart:
+def chart(study: Study, known: Results, slug: str) -> Chart:
     counts = [len(each.others) for own in known.values() for each in own if each.others]
     return Chart(
-        name="bsuite-scores",
+        name=f"{slug}-scores",
         title="Normalised score by method and problem",
         note=f"{SCORE_WORDS}. Dot: mean over datasets, setting chosen on the other datasets; ring: "
         "the best setting of all, as the paper chose; bar: 95% bootstrap interval over datasets; "

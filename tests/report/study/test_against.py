@@ -50,6 +50,7 @@ def test_fractions_by_hand(fractions):
     # mountain_car lacks 1%, so the median stands at 10% alone: powers 2, 1, 0.
     assert [(point.x, point.n) for point in median.points] == [(10.0, 6)]
     assert median.points[0].y == pytest.approx(9.0)
+    assert "Last panel: the median" in chart.note
 
 
 def test_measures_nobody_has_make_no_chart(fractions):
@@ -138,7 +139,7 @@ def test_curves_show_the_setting_best_on_all_datasets():
         run(0, 1e-3, 50.0, {500: 99.0, 1000: 99.0}),
         run(1, 1e-3, 50.0, {500: 99.0, 1000: 99.0}),
     ]
-    returns, errors, _ = curves.charts(study_of(runs), finals_of(runs))
+    returns, errors, _ = curves.charts(study_of(runs), finals_of(runs), "x")
     (line,) = returns.panels[0].series
     # At 1000 the diverged run keeps its last value.
     assert [point[:5] for point in line.points] == [

@@ -26,15 +26,17 @@ class Captured(Exception):
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Stores where the study has them; what they hold does not matter here."""
     folder = tmp_path_factory.mktemp("commands")
-    wanted = study.recordings([on_catch(each) for each in trained()], TINY)
+    wanted = study.recordings(trained(), TINY)
     for number, each in enumerate(wanted):
         write_store(each.folder(folder / "s"), 2, number)
     return folder
 
 
 def trained() -> list[Experiment]:
+    """On catch."""
     found = [experiments.load(name) for name in experiments.names()]
-    return [each for each in found if isinstance(each, Experiment)]
+    own = [on_catch(each) for each in found if isinstance(each, Experiment)]
+    return [each for each in own if each.data]
 
 
 def on_catch(experiment: Experiment) -> Experiment:
@@ -46,7 +48,7 @@ def on_catch(experiment: Experiment) -> Experiment:
 def parsed(line: str, monkeypatch: pytest.MonkeyPatch) -> Job:
     """The one job a command line asks for, read by the program's own parser."""
 
-    def capture(members, *rest):
+    def capture(members, *rest, **options):
         raise Captured(members)
 
     monkeypatch.setattr(api.local, "run", capture)
@@ -63,7 +65,7 @@ def test_every_run_of_every_experiment(out: Path, monkeypatch: pytest.MonkeyPatc
     jobs = {
         job.id: job
         for experiment in trained()
-        for job in study.jobs(on_catch(experiment), TINY, Path("s"))
+        for job in study.jobs(experiment, TINY, Path("s"))
         if job.seed == 1  # the other seed is the default of several flags
     }
     # One of each kind of data and one of each method's setting; all together take minutes.
@@ -80,7 +82,7 @@ def test_every_run_of_every_experiment(out: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_every_flag(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(out)
-    some = study.jobs(on_catch(trained()[0]), TINY, Path("s"))[0]
+    some = study.jobs(trained()[0], TINY, Path("s"))[0]
     plan = Spec(
         algorithm="bcq",
         hidden=(32, 16, 8),

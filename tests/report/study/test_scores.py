@@ -30,7 +30,7 @@ def test_a_setting_is_chosen_on_other_datasets(choosing):
 
 def test_the_chart_shows_both_ways_with_intervals_and_single_datasets(choosing):
     study = study_of(choosing)
-    chart = scores.chart(study, scores.results(finals_of(choosing)))
+    chart = scores.chart(study, scores.results(finals_of(choosing)), "bsuite")
     (panel,) = chart.panels
     dots, rings = panel.series
     (dot,), (ring,) = dots.points, rings.points
@@ -50,7 +50,7 @@ def test_the_chart_shows_both_ways_with_intervals_and_single_datasets(choosing):
 
 def test_the_data_without_a_reference_has_no_mark():
     runs = scored("dqn", LOUD, facts={"reference_return": None})
-    (panel,) = scores.chart(study_of(runs), scores.results(finals_of(runs))).panels
+    (panel,) = scores.chart(study_of(runs), scores.results(finals_of(runs)), "x").panels
     assert [mark.name for mark in panel.marks] == ["random", "online agent's best"]
 
 
@@ -131,7 +131,7 @@ def test_aggregates_by_hand(known):
 
 def test_methods_that_lack_a_problem_are_left_out_and_named(known):
     assert aggregates.left_out(known) == ["BC"]
-    chart = aggregates.charts(known)[0]
+    chart = aggregates.charts(known, "bsuite")[0]
     rows = {point.x for panel in chart.panels for s in panel.series for point in s.points}
     assert rows == {"R-BVE", "DDQN"}
     assert "missing: BC." in aggregates.tables(known)
@@ -143,12 +143,12 @@ def test_probability_of_improvement_by_hand(known):
     assert other.name == "DDQN"
     # catch: 30 beats both, 10 none; cartpole: 50 beats 40 only; mountain_car: all.
     assert found.value == pytest.approx((0.5 + 0.5 + 1.0) / 3)
-    chart = aggregates.improvement_chart(known)
+    chart = aggregates.improvement_chart(known, "x")
     assert [point.x for point in chart.panels[0].series[0].points] == ["DDQN"]
 
 
 def test_profiles_by_hand(known):
-    chart = aggregates.profile_chart(known)
+    chart = aggregates.profile_chart(known, "x")
     ours = next(s for s in chart.panels[0].series if s.name == "R-BVE")
     at = {point.x: point.y for point in ours.points}
     assert (min(at), max(at)) == (0.0, 100.0)
@@ -161,9 +161,9 @@ def test_profiles_by_hand(known):
 def test_without_ours_there_is_no_improvement():
     known = scores.results(finals_of(everywhere("dqn", THEIRS)))
     assert aggregates.improvements(known) == {}
-    assert [chart.name for chart in aggregates.charts(known)] == [
+    assert [chart.name for chart in aggregates.charts(known, "bsuite")] == [
         "bsuite-aggregates",
         "bsuite-profiles",
     ]
-    assert aggregates.charts({}) == ()
+    assert aggregates.charts({}, "x") == ()
     assert aggregates.tables({}) == ""

@@ -105,20 +105,19 @@ def test_data_stands_beside_the_papers(tmp_path):
     ]
     write_study(tmp_path, {"bsuite": runs})
     section = datasets.section(gather([tmp_path], rows.find([tmp_path])))
-    own, other = section.body.split("<details>")
+    own, other = section.body.split("<details")
     cells = own.split('<th scope="row">')[1].replace("<td>", "").split("</td>")
     assert cells[0] == "cartpole, noise 0.25</th>2"
     # 900 and 1,100 transitions of 100 episodes; the paper has lines for .2 and .3.
-    assert cells[1:8] == [
-        "1,000",
-        "100",
-        "1,000 (900 to 1,100)",
-        "10.0 (9.00 to 11.0)",
+    assert cells[1:7] == [
+        "100 of 1,000",
         "1,000 / 1,000",
+        "1,000 (900 to 1,100)",
         "649,000 / 607,000",
+        "10.0 (9.00 to 11.0)",
         "649 / 607",
     ]
-    assert cells[8:11] == ["0.20", "-0.60", "1.00"]
+    assert cells[7:10] == ["0.20", "-0.60", "1.00"]
     assert "cartpole, 50%" in other
     assert "No audits" in section.after
 
@@ -128,7 +127,8 @@ def test_audits_are_shown(tmp_path, parts):
     (tmp_path / FILE).write_text(json.dumps({"data/catch-0/0": AUDIT}))
     found, text = built(tmp_path)
     assert (
-        "1 recordings, whole, as `rbve inspect` judges them: 1 look at this" in found["data"].after
+        "1 recordings, whole, as <code>rbve inspect</code> judges them: 1 look at this"
+        in found["data"].after
     )
     assert "few episodes (look)" in found["data"].after
     assert "left 25%, stay 75%" in found["data"].after
