@@ -40,6 +40,18 @@ class Method:
 
 
 @dataclass(frozen=True)
+class Scale:
+    datasets: int  # recordings per kind of data
+    steps: int  # updates per run
+    episodes: float  # share of what is recorded in full: the paper's episodes, MinAtar's steps
+    settings: int  # of each method's sweep, from the first on
+    evaluations: int  # over a run
+    eval_episodes: int = 100  # each (paper: 100)
+    batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class Experiment:
     question: str
     paper: str  # where the paper says it
@@ -48,6 +60,12 @@ class Experiment:
     figure: Literal["methods", "against"]  # bars per method, or a measure against what varies
     against: str = ""  # what varies: keep, lam, epsilon, side, action, filter, ...
     measures: tuple[str, ...] = ("return",)
+    scales: Mapping[str, Scale] = field(default_factory=dict)  # by name, where it has its own
+    learned: float = 0.0  # an environment counts if its recorders end so many times above random
+
+    def at(self, scale: Scale) -> Scale:
+        """The scale asked for, at this experiment's own sizes."""
+        return self.scales.get(scale.name, scale)
 
 
 @dataclass(frozen=True)
@@ -58,22 +76,13 @@ class Theory:
     paper: str
 
 
-@dataclass(frozen=True)
-class Scale:
-    datasets: int  # recordings per kind of data
-    steps: int  # updates per run
-    episodes: float  # share of the paper's recorded episodes
-    settings: int  # of each method's sweep, from the first on
-    evaluations: int  # over a run
-    eval_episodes: int = 100  # each (paper: 100)
-
-
 SCALES = {
-    "quick": Scale(
-        datasets=2, steps=10_000, episodes=0.25, settings=2, evaluations=5, eval_episodes=20
-    ),
-    "desk": Scale(datasets=5, steps=100_000, episodes=1.0, settings=5, evaluations=10),
-    "paper": Scale(datasets=5, steps=2_000_000, episodes=1.0, settings=10, evaluations=20),
+    scale.name: scale
+    for scale in (
+        Scale(2, 10_000, episodes=0.25, settings=2, evaluations=5, eval_episodes=20, name="quick"),
+        Scale(5, 100_000, episodes=1.0, settings=5, evaluations=10, name="desk"),
+        Scale(5, 2_000_000, episodes=1.0, settings=10, evaluations=20, name="paper"),
+    )
 }
 
 

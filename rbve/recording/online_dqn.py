@@ -23,7 +23,7 @@ from jax.flatten_util import ravel_pytree
 from rbve import ops
 from rbve.algorithms import NoOptions
 from rbve.envs.base import Env
-from rbve.networks import build
+from rbve.networks.build import build
 from rbve.recording import priorities
 from rbve.types import Array, Tree
 

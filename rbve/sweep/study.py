@@ -7,7 +7,7 @@ OUT/runs/<job>/rows.jsonl                           results; equal jobs are trai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from rbve.data.manifest import MANIFEST, fingerprint
 from rbve.experiments import SCALES, Data, Experiment, Method, Scale
 from rbve.files import read_json, write_json
 from rbve.policy import Policy
-from rbve.recording import record
+from rbve.recording import online_dqn, record
+from rbve.recording.learned import has_learned
 from rbve.sweep import local
 from rbve.training.run import Progress
 from rbve.training.spec import DataRef, Job, Spec, resolve
@@ -33,9 +34,10 @@ class Recording:
     expert: float | None
     seed: int
     episodes: int
+    steps: int = 0  # of an online agent that goes by steps; 0 = by episodes
 
     def folder(self, out: Path) -> Path:
-        name = f"{self.env}-{self.noise:g}"
+        name = f"{self.env.replace(':', '-')}-{self.noise:g}"
         if self.expert is not None:
             name += f"-expert-{self.expert:g}"
         return out / "data" / name / str(self.seed)
@@ -43,7 +45,7 @@ class Recording:
     @property
     def online(self) -> Recording:
         """The recording whose best snapshot is the expert."""
-        return Recording(self.env, self.noise, None, self.seed, self.episodes)
+        return replace(self, expert=None)
 
 
 def scale_named(name: str) -> Scale:
@@ -58,19 +60,21 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
         each
         for experiment in experiments
         for data in experiment.data
-        for seed in range(scale.datasets)
-        for own in [recording(data, scale, seed)]
+        for seed in range(experiment.at(scale).datasets)
+        for own in [recording(data, experiment.at(scale), seed)]
         for each in (own, own.online)
     }
     order = {"cartpole": 0, "mountain_car": 1}
     return sorted(
-        wanted, key=lambda r: (r.expert is not None, order.get(r.env, 2), r.noise, r.seed)
+        wanted,
+        key=lambda r: (r.expert is not None, -r.steps, order.get(r.env, 2), r.env, r.noise, r.seed),
     )
 
 
 def recording(data: Data, scale: Scale, seed: int) -> Recording:
     episodes = max(1, round(record.default_episodes(data.env) * scale.episodes))
-    return Recording(data.env, data.noise, data.expert, seed, episodes)
+    steps = round(record.default_steps(data.env) * scale.episodes)
+    return Recording(data.env, data.noise, data.expert, seed, episodes, steps)
 
 
 def is_recorded(folder: Path) -> bool:
@@ -104,7 +108,14 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
     folder = each.folder(out)
     if each.expert is None:
         record.record_online(
-            each.env, folder, each.episodes, each.noise, each.seed, overwrite=True, on_progress=note
+            each.env,
+            folder,
+            None if each.steps else each.episodes,
+            each.noise,
+            each.seed,
+            overwrite=True,
+            options=replace(online_dqn.preset(each.env), steps=each.steps),
+            on_progress=note,
         )
         return
     online = each.online.folder(out)
@@ -123,10 +134,13 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
 
 
 def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
-    """Every method and setting on every dataset; needs the recordings."""
+    """Every method and setting on every dataset that counts; needs the recordings."""
+    scale = experiment.at(scale)
     marks: dict[Path, str] = {}
     found = []
     for data in experiment.data:
+        if not counts(data, experiment, scale, out):
+            continue
         for seed in range(scale.datasets):
             folder = recording(data, scale, seed).folder(out)
             if folder not in marks:
@@ -140,6 +154,15 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
     return found
 
 
+def counts(data: Data, experiment: Experiment, scale: Scale, out: Path) -> bool:
+    """Whether every agent that recorded this data learned as much as the experiment asks."""
+    return not experiment.learned or all(
+        has_learned(read_json(folder / MANIFEST)["provenance"], experiment.learned)
+        for seed in range(scale.datasets)
+        for folder in [recording(data, scale, seed).online.folder(out)]
+    )
+
+
 def job(ref: DataRef, env: str, method: Method, tried: Any, scale: Scale, seed: int) -> Job:
     settings = {**method.settings, **tried}
     rate = settings.pop("learning_rate", LEARNING_RATE)
@@ -149,6 +172,7 @@ def job(ref: DataRef, env: str, method: Method, tried: Any, scale: Scale, seed: 
         every=max(1, scale.steps // scale.evaluations),
         env=env,
         eval_episodes=scale.eval_episodes,
+        batch_size=scale.batch_size,
     )
     spec, config = resolve(plan, settings)
     return Job(ref, spec, config, rate, seed=seed)

@@ -115,13 +115,53 @@ def test_every_experiment_can_be_planned(name: str) -> None:
     if isinstance(experiment, Theory):
         return
     assert experiment.question.endswith("?")
-    for scale in experiments.SCALES.values():
-        assert study.recordings([experiment], scale)
+    for asked in experiments.SCALES.values():
+        scale = experiment.at(asked)
+        wanted = study.recordings([experiment], asked)
+        assert {each.seed for each in wanted} == set(range(scale.datasets))
         for method in experiment.methods:
             for tried in method.sweep[: scale.settings]:
                 ref = study.DataRef("x")
                 job = study.job(ref, experiment.data[0].env, method, tried, scale, seed=0)
-                assert job.spec.steps == scale.steps
+                assert (job.spec.steps, job.spec.batch_size) == (scale.steps, scale.batch_size)
+
+
+def recorded(out: Path, env: str, seed: int, late: float) -> None:
+    """A manifest as a recording leaves it, for what is decided by it alone."""
+    folder = study.Recording(env, 0.0, None, seed, 1).folder(out)
+    folder.mkdir(parents=True)
+    provenance = {"late_return": late, "reference": {"random": 0.5, "online": 9.0}}
+    (folder / "manifest.json").write_text(json.dumps({"provenance": provenance}))
+
+
+def test_a_game_counts_if_all_its_recorders_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study, "fingerprint", lambda folder: "")
+    experiment = experiments.load("minatar")
+    assert isinstance(experiment, Experiment)
+    quick = experiments.SCALES["quick"]
+    games = [data.env for data in experiment.data]
+    assert len(games) >= 2
+    for env in games:
+        recorded(tmp_path, env, 0, late=1.5)  # three times random
+        recorded(tmp_path, env, 1, late=1.49 if env == games[0] else 20.0)
+    found = {job.spec.env for job in study.jobs(experiment, quick, tmp_path)}
+    assert found == set(games[1:])
+    assert (tmp_path / "data" / "minatar-breakout-0" / "0").is_dir()
+
+
+def test_an_experiment_may_have_sizes_of_its_own() -> None:
+    both = [experiments.load("minatar_strength"), experiments.load("ranking_strength")]
+    wanted = study.recordings(both, experiments.SCALES["quick"])
+    boards = [each for each in wanted if each.env.startswith("minatar:")]
+    # A fifth of half a million steps, against a quarter of the paper's episodes.
+    assert {each.steps for each in boards} == {100_000}
+    assert {(each.env, each.episodes, each.steps) for each in wanted if each not in boards} == {
+        ("catch", 500, 0),
+        ("cartpole", 250, 0),
+        ("mountain_car", 125, 0),
+    }
 
 
 def test_an_unknown_experiment() -> None:

@@ -1,0 +1,16 @@
+"""MinAtar for Atari: which method learns best from a tenth of the data?"""
+
+from rbve.experiments import Experiment
+from rbve.experiments._methods import ALL
+from rbve.experiments._minatar import LEARNED, SCALES, games
+
+EXPERIMENT = Experiment(
+    question="Which method scores best on boards: the ablation and the baselines of the paper?",
+    paper="Figures 'Atari Online Policy Selection' and 'Ablations'; here MinAtar",
+    data=games(),
+    methods=ALL,
+    figure="methods",
+    measures=("normalised_return", "return", "overestimation"),
+    scales=SCALES,
+    learned=LEARNED,
+)
