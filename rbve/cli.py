@@ -12,7 +12,7 @@ import tyro
 from rbve import console
 from rbve.commands.data import convert, inspect, record
 from rbve.commands.learning import demo, evaluate, reproduce, train
-from rbve.commands.results import pack, report
+from rbve.commands.results import follow, pack, report
 
 COMMANDS = {
     "demo": demo,
@@ -21,6 +21,7 @@ COMMANDS = {
     "inspect": inspect,
     "train": train,
     "evaluate": evaluate,
+    "follow": follow,
     "reproduce": reproduce,
     "report": report,
     "pack": pack,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from rbve.files import write_atomically
 
 FILE = "rows.jsonl"
+EVALUATION = "evaluation.jsonl"  # of an evaluator beside training, in the same form
 PACKED = "rows.jsonl.gz"
 
 
@@ -116,5 +117,16 @@ def find(paths: Iterable[Path]) -> list[Run]:
         files = [path] if path.is_file() else sorted([*path.rglob(FILE), *path.rglob(PACKED)])
         if not files:
             raise ValueError(f"{path}: no {FILE} below; train with `rbve train ... --out {path}`")
-        runs += [run for file in files for run in read_all(file)]
+        runs += [with_evaluation(run, file) for file in files for run in read_all(file)]
     return runs
+
+
+def with_evaluation(run: Run, file: Path) -> Run:
+    """A run whose figures come from an evaluator beside it, where there is one."""
+    beside = file.parent / EVALUATION
+    if file.name != FILE or not beside.exists():
+        return run
+    found = read(beside)
+    measured = {row.metric for row in found.rows}
+    kept = [row for row in run.rows if row.metric not in measured]
+    return run._replace(facts=found.facts, rows=[*kept, *found.rows])

@@ -1,4 +1,4 @@
-"""Commands that show and keep results: report, pack."""
+"""Commands that measure, show and keep results: follow, report, pack."""
 
 from __future__ import annotations
 
@@ -10,6 +10,41 @@ from tyro.conf import Positional, arg
 
 from rbve import console
 from rbve.commands.arguments import Json, need_one
+
+
+def follow(
+    runs: Positional[Annotated[Path, arg(metavar="RUNS")]],
+    /,
+    env: str | None = None,
+    episodes: int | None = None,
+    epsilon: float | None = None,
+    seed: int = 0,
+    once: bool = False,
+) -> None:
+    """Evaluate runs from beside while they train: every snapshot from now on, then the final one.
+
+    Start it in a second terminal on the folder that `rbve train ... --out RUNS` writes, best with
+    `--env none` there, so that training does not wait for episodes. It ends when every run has.
+    Run it again after an interruption. `rbve report` shows its figures in place of training's own.
+
+    Args:
+        env: Where to evaluate; needed where training names none.
+        episodes: Episodes per evaluation. Default: as the run says.
+        epsilon: Share of random actions. Default: as the run says (0.4^8).
+        seed: Seed of the episodes.
+        once: Evaluate what is there and leave.
+    """
+    from rbve import api
+    from rbve.evaluation.follow import Evaluated, Plan
+    from rbve.evaluation.follow import follow as run
+
+    del api  # sets JAX up
+
+    def note(found: Evaluated) -> None:
+        shown = found.figures.get("return", found.figures.get("final/return"))
+        print(f"{found.folder.name}: step {found.step}: return {shown:.6g}", file=sys.stderr)
+
+    run(runs, Plan(env, episodes, epsilon, seed), note, once)
 
 
 def report(

@@ -9,6 +9,7 @@ episode, and a cut after `max_steps` is a truncation.
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class AtariEnv:
         self.name = name
         self.executed = -1
         self.max_steps = max_steps
-        self._rom: Any = ale_py.roms.get_rom_path(rom)
+        self._rom = Path(str(ale_py.roms.get_rom_path(rom)))
         self._resize, self._area = cv2.resize, cv2.INTER_AREA
         # Splitting so small a picture over threads costs more than resizing it.
         cv2.setNumThreads(1)

@@ -15,17 +15,25 @@ def joined_shape(shape: tuple[int, ...], stack: int) -> tuple[int, ...]:
     return (*outer, last * stack)
 
 
-def frames_joined(env: Any, policy: Any) -> int:
-    """How many observations of `env` make one of the policy's; ValueError where they do not fit.
+def frames_in(shape: tuple[int, ...], wanted: tuple[int, ...], stack: int) -> int | None:
+    """How many observations of `shape` make one of the shape `wanted`; None where none do.
 
-    A policy trained on frames that its data held already joined (RL Unplugged's tuples) says
-    nothing of stacking: for pictures the number of channels tells.
+    Who learned from frames that the data held already joined (RL Unplugged's tuples) says nothing
+    of stacking: for pictures the number of channels tells.
     """
+    if joined_shape(shape, stack) == wanted:
+        return stack
+    if len(wanted) == len(shape) == 3 and wanted[-1] % shape[-1] == 0:
+        stack = wanted[-1] // shape[-1]
+    return stack if joined_shape(shape, stack) == wanted else None
+
+
+def frames_joined(env: Any, policy: Any) -> int:
+    """How many observations of `env` make one of the policy's; ValueError where they do not fit."""
     seen, wanted = tuple(env.obs_shape), tuple(policy.obs_shape)
-    stack = int(policy.info.get("job", {}).get("spec", {}).get("stack", 1))
-    if joined_shape(seen, stack) != wanted and len(wanted) == 3 and wanted[-1] % seen[-1] == 0:
-        stack = wanted[-1] // seen[-1]
-    if joined_shape(seen, stack) != wanted or len(env.actions) != len(policy.actions):
+    told = int(policy.info.get("job", {}).get("spec", {}).get("stack", 1))
+    stack = frames_in(seen, wanted, told)
+    if stack is None or len(env.actions) != len(policy.actions):
         raise ValueError(
             f"{env.name} has observations {seen} and {len(env.actions)} actions; the policy takes "
             f"{wanted} and has {len(policy.actions)}"

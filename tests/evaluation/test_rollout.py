@@ -70,6 +70,7 @@ def slow_rollout(
                 over[0],
                 error.mean(),
                 np.mean(gaps),
+                *([sum(kept)] if clip else []),
             )
         )
     return Evaluation(*(np.array(column) for column in zip(*found, strict=True)))  # type: ignore[arg-type]
@@ -88,7 +89,8 @@ def test_equals_a_slow_loop(name: str, noise: float, epsilon: float, clip: bool)
     rollout = jax.jit(make_rollout(env, linear, episodes, epsilon, GAMMA, clip))
     found = rollout(params, config, key)
     expected = slow_rollout(env, params, config, episodes, epsilon, key, clip)
-    for field in Evaluation._fields:
+    assert (found.clipped_returns is not None) == clip
+    for field in Evaluation._fields[: None if clip else -1]:
         np.testing.assert_allclose(
             getattr(found, field), getattr(expected, field), rtol=1e-4, atol=1e-5, err_msg=field
         )
@@ -177,6 +179,11 @@ def test_clipped_rewards_enter_the_values_and_not_the_return() -> None:
     ended = np.asarray(found.terminated)
     np.testing.assert_array_equal(found.returns, np.where(ended, 6, 15))
     np.testing.assert_allclose(np.asarray(found.value_error)[ended], (8.1 + 9) / 2, rtol=1e-6)
+    # Rewards of 3 become 1 each: 2 steps with a termination, else 5.
+    np.testing.assert_array_equal(found.clipped_returns, np.where(ended, 2, 5))
+    clipped, count = found.summary()["clipped_return"]
+    assert count == 20
+    assert clipped == pytest.approx(np.mean(np.where(ended, 2, 5)))
 
 
 def bandit(actions: int) -> Env:

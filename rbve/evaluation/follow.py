@@ -1,0 +1,182 @@
+"""An evaluator beside training: it plays every snapshot that a run lays out, as the paper's did.
+
+A follower makes the folder `waiting` inside a run. From then on training lays a copy of the policy
+there at every checkpoint (`offer`), and the follower plays it, writes its figures to
+`evaluation.jsonl` and takes it away, in that order. Killed at any moment it begins again with the
+first snapshot that has no figures; figures depend on the snapshot's step and the seed alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from rbve import envs, rows
+from rbve.envs._atari_games import reference as atari_reference
+from rbve.envs.base import Env
+from rbve.evaluation.fit import frames_joined
+from rbve.evaluation.host import evaluate_on_host
+from rbve.evaluation.lanes import LANES, open_lanes
+from rbve.evaluation.rollout import Evaluation, make_rollout
+from rbve.policy import Policy
+from rbve.training.measures import final_rows, normalised
+
+WAITING = "waiting"
+POLICY = "policy.safetensors"
+
+
+def offer(folder: Path, policy: Policy, step: int) -> None:
+    """For training: lay a snapshot out, if somebody follows the run."""
+    if (folder / WAITING).is_dir() and not (folder / POLICY).exists():
+        policy.save(folder / WAITING / f"{step:012d}.safetensors")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How snapshots are evaluated; None = as the run's own plan says."""
+
+    env: str | None = None
+    episodes: int | None = None
+    epsilon: float | None = None
+    seed: int = 0
+
+
+class Evaluated(NamedTuple):
+    folder: Path
+    step: int
+    figures: dict[str, float]
+
+
+def follow(
+    out: Path,
+    plan: Plan,
+    on_progress: Callable[[Evaluated], None] = lambda evaluated: None,
+    once: bool = False,
+    pause: float = 2.0,
+) -> None:
+    """Evaluate snapshots of all runs below `out` until every run is finished.
+
+    `once` plays what is there and leaves. `pause` is the time in seconds between looks.
+    """
+    while True:
+        folders = sorted(file.parent for file in out.rglob(rows.FILE))
+        if not folders and once:
+            raise ValueError(
+                f"{out}: no {rows.FILE} below; train with `rbve train ... --out {out}`"
+            )
+        for folder in folders:
+            (folder / WAITING).mkdir(exist_ok=True)
+            for found in evaluate_waiting(folder, plan):
+                on_progress(found)
+        if once or (folders and all(is_settled(folder) for folder in folders)):
+            return
+        time.sleep(pause)
+
+
+def is_settled(folder: Path) -> bool:
+    """Whether the run's final policy has been evaluated."""
+    final = folder / POLICY
+    file = folder / rows.EVALUATION
+    if not final.exists() or not file.exists():
+        return False
+    metrics = {row.metric for row in rows.read(file).rows}
+    return "final/return" in metrics
+
+
+def evaluate_waiting(folder: Path, plan: Plan) -> Iterator[Evaluated]:
+    """Snapshots in the order of their steps; last, once it is there, the final policy."""
+    for snapshot in sorted((folder / WAITING).glob("*.safetensors")):
+        yield from evaluate_one(folder, Policy.load(snapshot), plan, final=False)
+        snapshot.unlink()
+    if (folder / POLICY).exists() and not any((folder / WAITING).glob("*.safetensors")):
+        if not is_settled(folder):
+            yield from evaluate_one(folder, Policy.load(folder / POLICY), plan, final=True)
+        if not any((folder / WAITING).iterdir()):
+            (folder / WAITING).rmdir()
+
+
+def evaluate_one(folder: Path, policy: Policy, plan: Plan, final: bool) -> Iterator[Evaluated]:
+    """Figures of one policy, added to the file; nothing where they are on disk already."""
+    job = policy.info["job"]
+    plan = settled_plan(plan, job["spec"], folder)
+    run = run_so_far(folder, job, facts_of(policy, plan))
+    step = int(policy.info["step"])
+    fresh = []
+    if not any(row.step == step for row in run.rows):
+        measured = play_policy(policy, plan, step)
+        measured |= normalised(measured["return"], run.facts)
+        fresh = [rows.Row(step, name, value, n) for name, (value, n) in measured.items()]
+    if final:
+        last = job["spec"]["final_evaluations"]
+        fresh += final_rows(step, evaluations([*run.rows, *fresh])[-last:])
+    if fresh:
+        rows.write(run._replace(rows=[*run.rows, *fresh]), folder / rows.EVALUATION)
+        yield Evaluated(folder, step, {row.metric: row.value for row in fresh})
+
+
+def facts_of(policy: Policy, plan: Plan) -> dict[str, Any]:
+    facts = {**policy.info["facts"], "env": plan.env, "evaluated": dataclasses.asdict(plan)}
+    known = atari_reference(plan.env)
+    if facts.get("reference_return") is None and known is not None:
+        facts |= {"random_return": known["random"], "reference_return": known["online"]}
+        facts["reference_source"] = known["source"]
+    return facts
+
+
+def settled_plan(plan: Plan, spec: dict[str, Any], folder: Path) -> Plan:
+    env = plan.env or spec["env"]
+    if env is None:
+        raise ValueError(f"{folder}: the run names no environment; say which with --env")
+    return dataclasses.replace(
+        plan,
+        env=env,
+        episodes=spec["eval_episodes"] if plan.episodes is None else plan.episodes,
+        epsilon=spec["eval_epsilon"] if plan.epsilon is None else plan.epsilon,
+    )
+
+
+def run_so_far(folder: Path, job: dict[str, Any], facts: dict[str, Any]) -> rows.Run:
+    file = folder / rows.EVALUATION
+    if not file.exists():
+        return rows.Run(rows.read(folder / rows.FILE).job, job, facts, [])
+    run = rows.read(file)
+    if run.facts != facts:
+        raise ValueError(
+            f"{file}: was evaluated otherwise ({json.dumps(run.facts.get('evaluated'))}); give the "
+            "same environment, episodes, epsilon and seed, or move the file away"
+        )
+    return run
+
+
+def evaluations(known: list[rows.Row]) -> list[dict[str, tuple[float, int]]]:
+    """Figures by step, in the order of steps."""
+    found: dict[int, dict[str, tuple[float, int]]] = {}
+    for row in known:
+        found.setdefault(row.step, {})[row.metric] = (row.value, row.n)
+    return [found[step] for step in sorted(found)]
+
+
+def play_policy(policy: Policy, plan: Plan, step: int) -> dict[str, tuple[float, int]]:
+    spec = policy.info["job"]["spec"]
+    gamma, clip = spec["gamma"], spec["clip_rewards"]
+    episodes, epsilon = int(plan.episodes or 1), float(plan.epsilon or 0.0)
+    found: Evaluation
+    world = envs.load(str(plan.env))
+    frames_joined(world, policy)
+    if isinstance(world, Env):
+        run = jax.jit(make_rollout(world, policy.act_function(), episodes, epsilon, gamma, clip))
+        key = jax.random.fold_in(jax.random.key(plan.seed), step)
+        found = run(policy.network, policy.config, key)
+    else:
+        lanes = open_lanes(str(plan.env), count=min(episodes, LANES))
+        seed = plan.seed * 1_000_003 + step
+        found = evaluate_on_host(lanes, policy, episodes, epsilon, gamma, clip, seed)
+        lanes.close()
+    return found.summary(policy.algorithm.values)
