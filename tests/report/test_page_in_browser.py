@@ -116,7 +116,7 @@ def test_charts_are_drawn(tab: Tab) -> None:
 
 
 def test_places_follow_the_values(tab: Tab) -> None:
-    place = "[...document.querySelectorAll({!r})].map(e => ['cx', 'cy'].map(n => +e.getAttribute(n)))"
+    place = "[...document.querySelectorAll({!r})].map(e => [e.cx, e.cy].map(c => c.baseVal.value))"
     spots = tab.run(place.format(DOTS.format("curves", "R-BVE").replace("'", '"')))
     (x0, y0), (x1, y1), (x2, y2) = spots[:3]
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.3)
@@ -230,7 +230,7 @@ def test_dark_pages_have_light_lines(
     browser.open(page, dark=dark)
     seen = []
     for name in ("R-BVE", "filtered BC"):
-        place = f"#curves .panel .series[data-name=\"{name}\"] .line"
+        place = f'#curves .panel .series[data-name="{name}"] .line'
         colour = browser.run(f"getComputedStyle(document.querySelector('{place}')).stroke")
         seen.append([int(part) for part in colour[4:-1].split(",")])
     if dark:
