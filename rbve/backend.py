@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 
 
-def prepare() -> None:
+def prepare(least: int = 1) -> None:
     """One single-threaded JAX device per core, and compiled programs kept between runs.
 
     Small networks gain nothing from threads inside one program: hand-over costs more than it
-    saves. Independent members on one device each use all cores.
+    saves. Independent members on one device each use all cores, and so do batches of images split
+    over devices. There are `least` devices at least.
     """
     os.environ.setdefault("PJRT_NPROC", "1")
     import jax
@@ -19,7 +20,7 @@ def prepare() -> None:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     try:
-        jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
+        jax.config.update("jax_num_cpu_devices", max(least, len(os.sched_getaffinity(0))))
     except RuntimeError:  # the backend runs already: use the devices it has
         return
 
@@ -28,7 +29,7 @@ def platform() -> str:
     """Where programs run that are traced now: cpu, gpu or tpu."""
     import jax
 
-    chosen = jax.config.jax_default_device
+    chosen = jax.config.values.get("jax_default_device")
     if chosen is None:
         return jax.default_backend()
     return chosen if isinstance(chosen, str) else chosen.platform

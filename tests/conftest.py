@@ -10,7 +10,7 @@ import pytest
 
 from rbve import backend
 
-backend.prepare()
+backend.prepare(least=2)
 
 from rbve.data import Dataset, load  # noqa: E402
 from rbve.recording.record import record_policy  # noqa: E402

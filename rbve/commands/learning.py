@@ -57,6 +57,7 @@ def train(
     keep_seed: int = 0,
     side: Literal["all", "above", "below"] = "all",
     action: Literal["chosen", "executed"] = "chosen",
+    devices: int = 0,
     as_json: Json = False,
 ) -> None:
     """Train on one or more datasets: every combination of data, algorithm, setting and seed.
@@ -79,7 +80,8 @@ def train(
             (atari; atari_valid pads nothing) or MinAtar's (board); auto = by the shape.
         hidden: Units per dense layer. Default: 56 56 for mlp, 512 for atari, 128 for board.
         stack: Frames joined into one observation (Atari: 4).
-        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB, else on disk.
+        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB (16 MiB of
+            pixels), else on disk.
         td: Form of the TD loss.
         gamma: Discount per step.
         n_step: Window of summed rewards.
@@ -89,6 +91,8 @@ def train(
         keep_seed: Seed of that choice.
         side: Only episodes above, or not above, the mean return.
         action: Train on the action the agent chose or the one the environment executed.
+        devices: Cores or accelerators over which every batch is split, which changes low digits
+            alone; 0 = one, or for images as many as would else stay idle.
     """
     from rbve import api
     from rbve import rows as result_rows
@@ -133,6 +137,7 @@ def train(
                 progress.step - (progress.step - 1) // interval * interval,
                 progress.metrics.get("return"),
             ),
+            devices=devices,
         )
     console.show_runs(result_rows.find(folders), as_json)
     console.show_policies(folders)
@@ -221,7 +226,8 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
     size = study.scale_named(scale)
     wanted = study.recordings(list(chosen.values()), size)
     missing = [each for each in wanted if not study.is_recorded(each.folder(out))]
-    total = sum(each.episodes for each in missing)
+    by_steps = any(each.steps for each in missing)  # how many episodes is not known then
+    total = None if by_steps else sum(each.episodes for each in missing)
     with console.bar(f"recording {len(missing)} datasets", total, "episodes") as bar:
         study.record_all(wanted, out, lambda each, fresh, last: bar.advance(fresh, last))
     with console.bar("auditing the data", len(wanted), "datasets") as bar:

@@ -19,11 +19,16 @@ from rbve import envs
 from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.envs.base import Env
+from rbve.evaluation.fit import frames_in
+from rbve.evaluation.follow import offer
+from rbve.evaluation.host import evaluate_on_host
+from rbve.evaluation.lanes import LANES, open_lanes
 from rbve.evaluation.rollout import make_rollout
 from rbve.policy import Policy, act_function
 from rbve.rows import Row, RowFile
 from rbve.training.checkpoint import read_tensors, write_tensors
 from rbve.training.measures import facts, final_rows, mean_metrics, normalised
+from rbve.training.parallel import Team, team
 from rbve.training.spec import Job, Spec
 from rbve.training.stream import Stream, advance_streams
 from rbve.training.table import Table, pack
@@ -54,13 +59,16 @@ def train_members(
     folders: Sequence[Path],
     on_progress: Callable[[Progress], None] = lambda progress: None,
     vectorise: bool | None = None,
+    devices: int = 1,
 ) -> None:
     """Train jobs of one program, each on its dataset, resuming where a checkpoint is.
 
     Members run one after another on a CPU device, which makes each equal to the same run done
-    alone, and vmapped on accelerators (`vectorise` overrides).
+    alone, and vmapped on accelerators (`vectorise` overrides). With more `devices` than one, they
+    run one after another with every batch split over the devices.
     """
     spec = jobs[0].spec
+    group = team(devices, spec.batch_size)
     if any(job.program != jobs[0].program for job in jobs):
         raise ValueError("jobs trained together must share one Spec")
     algorithm = spec.load_algorithm()
@@ -72,13 +80,13 @@ def train_members(
         spec.stack,
         {"auto": None, "memory": True, "disk": False}[spec.rows],
     )
-    program = make_program(spec, table.layout)
+    program = make_program(spec, table.layout, group.split)
     evaluate = make_evaluator(spec, program, datasets[0])
     members = [
         MemberRun(job, data, folder, program, table, index)
         for index, (job, data, folder) in enumerate(zip(jobs, datasets, folders, strict=True))
     ]
-    with advancing(program, spec, members, table, vectorise) as advance:
+    with advancing(program, members, table, group, vectorise) as advance:
         run_to_the_end(spec, members, advance, evaluate, on_progress)
 
 
@@ -113,13 +121,14 @@ def boundaries(spec: Spec) -> list[int]:
 @contextmanager
 def advancing(
     program: Program,
-    spec: Spec,
     members: Sequence[MemberRun],
     table: Table,
+    group: Team,
     vectorise: bool | None = None,
 ) -> Iterator[Callable[..., list[tuple[TrainState, Any]]]]:
     """(states, inputs, until) -> states and metrics, wherever the rows are."""
     if table.rows is None:
+        spec = members[0].job.spec
         for columns, member in zip(table.columns, members, strict=True):
             if not member.finished:
                 member.stream = Stream(
@@ -132,21 +141,24 @@ def advancing(
                 )
         streams = [member.stream for member in members if member.stream is not None]
         try:
-            yield advance_streams(program, streams)
+            yield advance_streams(program, streams, group)
         finally:
             for stream in streams:
                 stream.close()
         return
     if vectorise is None:
-        vectorise = jax.default_backend() != "cpu"
-    rows = jnp.asarray(table.rows)
-    yield advance_together(program, rows) if vectorise else advance_in_turn(program, rows)
+        vectorise = jax.default_backend() != "cpu" and len(group.devices) == 1
+    rows = group.everywhere(table.rows)
+    yield advance_together(program, rows) if vectorise else advance_in_turn(program, rows, group)
 
 
-def advance_in_turn(program: Program, rows: Any) -> Callable[..., list[tuple[TrainState, Any]]]:
-    compiled = jax.jit(program.advance, donate_argnums=0)
+def advance_in_turn(
+    program: Program, rows: Any, group: Team
+) -> Callable[..., list[tuple[TrainState, Any]]]:
+    compiled = group.compiled(program.advance)
     return lambda states, members, until: [
-        compiled(state, rows, member, until) for state, member in zip(states, members, strict=True)
+        group.home(compiled(state, rows, member, until))
+        for state, member in zip(states, members, strict=True)
     ]
 
 
@@ -170,10 +182,9 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
     env = envs.load(spec.env)
     check_fit(spec.env, env, dataset, spec.stack)
     if not isinstance(env, Env):
-        from rbve.evaluation.host import evaluate_on_host
-
+        lanes = open_lanes(spec.env, count=min(spec.eval_episodes, LANES))
         return lambda state, member, until: evaluate_on_host(
-            env,
+            lanes,
             member.policy(state),
             spec.eval_episodes,
             spec.eval_epsilon,
@@ -192,7 +203,9 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
 
 def check_fit(name: str, env: Any, dataset: Dataset, stack: int) -> None:
     shape = dataset.obs_shape if dataset.features is not None else input_shape(dataset, stack)
-    if tuple(env.obs_shape) != shape or len(env.actions) != dataset.num_actions:
+    stacked = None if isinstance(env, Env) else frames_in(tuple(env.obs_shape), shape, stack)
+    fits = stacked is not None or tuple(env.obs_shape) == shape
+    if not fits or len(env.actions) != dataset.num_actions:
         raise ValueError(
             f"environment {name} has observations {tuple(env.obs_shape)} and {len(env.actions)} "
             f"actions, the dataset {shape} and {dataset.num_actions}"
@@ -276,6 +289,7 @@ class MemberRun:
         if self.finished:
             self.policy(state).save(self.folder / POLICY)
         self.save()
+        offer(self.folder, self.policy(state), until)
         return {row.metric: row.value for row in rows}
 
     def save(self) -> None:

@@ -34,7 +34,7 @@ class Spec:
     torso: str = "auto"  # mlp, atari (SAME padding), atari_valid, board; auto = by the shape
     hidden: tuple[int, ...] = ()  # units per dense layer; none = mlp 56 56, atari 512, board 128
     stack: int = 1  # frames joined into one observation (Atari: 4)
-    rows: str = "auto"  # where they wait to be drawn: memory, disk, or auto = memory up to 1 GiB
+    rows: str = "auto"  # where they wait to be drawn: memory, disk, or auto = memory if few
     batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
     td: str = "square"  # form of the TD loss: square or huber
     gamma: float = 0.99  # discount per step (paper: .99)

@@ -19,6 +19,7 @@ import numpy as np
 
 from rbve.data.readahead import ReadAhead
 from rbve.training.layout import Picked
+from rbve.training.parallel import Team
 from rbve.training.table import Columns
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw
 
@@ -171,12 +172,12 @@ class Ahead:
 
 
 def advance_streams(
-    program: Program, streams: list[Stream]
+    program: Program, streams: list[Stream], team: Team
 ) -> Callable[..., list[tuple[TrainState, Any]]]:
     """Like advance_in_turn(), for members whose rows stay on disk."""
-    compiled = jax.jit(program.advance_given, donate_argnums=0)
+    compiled = team.compiled(program.advance_given, None, "batch")
     of = {id(stream.member): stream for stream in streams}
     return lambda states, members, until: [
-        of[id(member)].advance(compiled, state, until)
+        team.home(of[id(member)].advance(compiled, state, until))
         for state, member in zip(states, members, strict=True)
     ]

@@ -19,7 +19,10 @@ from rbve.data.transitions import Bootstrap, Transitions, View, transitions
 from rbve.training.layout import G, Layout, Picked
 
 MAX_EXACT_ACTION = 1 << 24  # action ids beyond are not exact in float32
-IN_MEMORY = 1 << 30  # bytes of packed rows up to which they are held in memory
+# Bytes of packed rows up to which they are held in memory. A packed pixel takes four bytes, and
+# again in every observation its frame belongs to; columns hold it once.
+IN_MEMORY = 1 << 30
+PIXELS_IN_MEMORY = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def pack(
     counts = {key: len(part.row) for key, part in parts.items()}
     total = sum(counts.values())
     if in_memory is None:
-        in_memory = total * layout.width * 4 <= IN_MEMORY
+        most = PIXELS_IN_MEMORY if layout.pixels else IN_MEMORY
+        in_memory = total * layout.width * 4 <= most
     starts = np.cumsum([0, *counts.values()])
     offsets = dict(zip(parts, starts if in_memory else np.zeros_like(starts), strict=False))
     # float64: at 10M rows a float32 sum would lose digits.

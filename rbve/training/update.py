@@ -68,7 +68,10 @@ def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
     return ops.scale_to_range(bits, count)
 
 
-def make_program(spec: Spec, layout: Layout) -> Program:
+def make_program(
+    spec: Spec, layout: Layout, split: Callable[[Tree], Tree] = lambda tree: tree
+) -> Program:
+    """`split` marks arrays (B, ...) that several devices share (rbve/training/parallel.py)."""
     algorithm, options = spec.load_algorithm(), spec.load_options()
     td = ops.TD(spec.td)  # type: ignore[arg-type]
     optimiser = optax.scale_by_adam()
@@ -185,7 +188,7 @@ def make_program(spec: Spec, layout: Layout) -> Program:
 
             def one(carry: tuple[TrainState, dict[str, Array]]) -> Any:
                 wanted = index[carry[0].step % DRAWS]
-                picked = rows.at[wanted].get(mode="promise_in_bounds")
+                picked = split(rows.at[wanted].get(mode="promise_in_bounds"))
                 given = layout.unpack(picked, member.g_scale)
                 return update(carry, target, given, member, key_loss)
 
@@ -207,7 +210,7 @@ def make_program(spec: Spec, layout: Layout) -> Program:
 
         def one(carry: tuple[TrainState, dict[str, Array]]) -> Any:
             state = carry[0]
-            picked = jax.tree.map(lambda column: column[state.step - start], batches)
+            picked = split(jax.tree.map(lambda column: column[state.step - start], batches))
             given = layout.batch(picked, member.g_scale)
             state, sums = update(carry, unravel(state.target), given, member, key_loss)
             return synced(state, member), sums

@@ -162,9 +162,9 @@ def test_large_data_stays_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     data = images()
     width = 2 * 36 + 6
     transitions = len(table.pack([data], View(), "state").columns[0].row)
-    monkeypatch.setattr(table, "IN_MEMORY", transitions * width * 4)
+    monkeypatch.setattr(table, "PIXELS_IN_MEMORY", transitions * width * 4)
     assert table.pack([data], View(), "state").rows is not None
-    monkeypatch.setattr(table, "IN_MEMORY", transitions * width * 4 - 1)
+    monkeypatch.setattr(table, "PIXELS_IN_MEMORY", transitions * width * 4 - 1)
     assert table.pack([data], View(), "state").rows is None
 
 
