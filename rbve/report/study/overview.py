@@ -18,10 +18,16 @@ COLUMNS = ("experiment", "question", "in the paper", "runs")
 
 
 def section(study: Study) -> Section:
-    there, wanted = len(study.finals), len(set().union(*study.jobs.values(), study.runs))
-    runs = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
+    wanted = set().union(*study.jobs.values())
+    own = [run for job, run in study.runs.items() if job in wanted]
+    there = sum(job in study for job in wanted)
+    runs = (
+        f"{there:,} runs" if there == len(wanted) else f"{there:,} of {len(wanted):,} runs so far"
+    )
+    if other := len(study.runs) - len(own):
+        runs += f", and {other:,} of no experiment"
     body = (
-        paragraph(f"{runs}. {scale_words(list(study.runs.values()))}", "headline")
+        paragraph(f"{runs}. {scale_words(own)}", "headline")
         + paragraph(
             "A dataset is one recording of an online agent (or of its best snapshot); methods "
             "learn from a share of its episodes and never act while they learn. A problem is a "

@@ -86,6 +86,15 @@ def test_part_of_it(tmp_path, parts):
     assert "n = 1 to 2 datasets" in found["bsuite"].charts[0].note
 
 
+def test_runs_of_no_experiment_are_not_counted_among_its_own(tmp_path, parts):
+    write_study(tmp_path, parts)
+    left = make_run("bc", 7, {"normalised_return": 1.0}, rate=0.5)
+    rows.write(left, tmp_path / "runs" / left.job / "rows.jsonl")
+    found, _ = built(tmp_path)
+    assert "10 runs, and 1 of no experiment. 2 datasets per problem" in found["reading"].body
+    assert found["runs"].title == "Every run (11)"
+
+
 def test_none_of_it_evaluated_yet(tmp_path, parts):
     begun = make_run("iqn", 0, curve=[(100, "train/loss", 1.0)], settings={"samples": 8})
     write_study(tmp_path, {"bsuite": [begun, *parts["bsuite"]]}, missing=len(parts["bsuite"]))
