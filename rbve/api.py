@@ -30,8 +30,8 @@ from rbve.evaluation.lanes import LANES, open_lanes  # noqa: E402
 from rbve.evaluation.players import ScriptPlayer  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
+from rbve.recording import online_host, scripts  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
-from rbve.recording import scripts  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
 from rbve.training.measures import normalised  # noqa: E402
@@ -65,19 +65,27 @@ def record(
     keep: float = 1.0,
     overwrite: bool = False,
     on_progress: recording.OnProgress = lambda progress: None,
+    preset: str | None = None,
 ) -> Dataset:
     """Record a dataset and open it.
 
     `policy` is "online" (a DQN while it learns), "uniform", "script" (a player written for the
     game), or a Policy or its file; the last two act with a share `epsilon` of random actions.
     With probability `noise` the environment executes a random action instead of the chosen one.
+    The preset "rlu-atari" is the paper's online agent for Atari.
     """
     count = episodes if episodes is not None else recording.default_episodes(env)
     if not 0 <= seed <= INT32:
         raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
     if epsilon and policy in ("online", "uniform", None):
         raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")
-    if policy == "online":
+    if preset not in (None, "rlu-atari") or (preset and policy != "online"):
+        raise ValueError(f"preset is 'rlu-atari', of the online agent; got {preset!r}")
+    if preset:
+        online_host.record_online_host(
+            env, Path(out), count, noise, seed, keep, overwrite, on_progress=on_progress
+        )
+    elif policy == "online":
         by_steps = episodes is None and recording.default_steps(env) > 0
         length = None if by_steps else count
         recording.record_online(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
@@ -32,6 +32,7 @@ def record(
     seed: tuple[int, ...] = (0,),
     keep: float = 1.0,
     overwrite: bool = False,
+    preset: Literal["rlu-atari"] | None = None,
     as_json: Json = False,
 ) -> None:
     """Record a dataset from an environment.
@@ -47,6 +48,8 @@ def record(
         seed: One or more seeds; each gives its own dataset.
         keep: Share of the episodes to keep, drawn at random (the paper keeps 0.1).
         overwrite: Replace an existing dataset.
+        preset: rlu-atari = the paper's online agent for Atari: a million rows of replay, about 7 GB
+            of memory.
     """
     from rbve import api
     from rbve.audit.files import audit_path
@@ -66,7 +69,17 @@ def record(
                 done[item[0]] = progress.episodes
 
             api.record(
-                env, item[1], episodes, policy, epsilon, noise, item[0], keep, overwrite, note
+                env,
+                item[1],
+                episodes,
+                policy,
+                epsilon,
+                noise,
+                item[0],
+                keep,
+                overwrite,
+                note,
+                preset,
             )
 
         api.local.on_all_devices(one, list(zip(seed, folders, strict=True)))

@@ -81,7 +81,7 @@ def record_online(
     if not isinstance(env, Env) or not isinstance(quiet, Env):
         raise ValueError(
             f"the online agent runs inside JAX and {env_name} does not; record it with "
-            "--policy uniform or --policy FILE"
+            "--preset rlu-atari, --policy uniform or --policy FILE"
         )
     if episodes is None and keep != 1:
         raise ValueError(

@@ -1,0 +1,241 @@
+"""The paper's online DQN for Atari, in an environment outside JAX, recorded while it learns.
+
+Single DQN with uniform replay: the update is the library's own (rbve/training/update.py) on batches
+drawn from a ring of frames.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rbve import envs
+from rbve.data.dataset import Episode, sample_episodes
+from rbve.data.formats.native import Writer
+from rbve.envs._atari_games import reference
+from rbve.envs.base import Env, HostEnv
+from rbve.evaluation import lanes
+from rbve.evaluation.lanes import Decision, Trace, choose, episode_seeds
+from rbve.policy import Policy
+from rbve.recording.record import (
+    EXPERT,
+    SECONDS_PER_FLUSH,
+    OnProgress,
+    Progress,
+    clear_expert,
+)
+from rbve.recording.replay import Replay
+from rbve.recording.rollouts import episode_of
+from rbve.training.layout import Layout, Picked
+from rbve.training.spec import INT32, Spec
+from rbve.training.update import Member, make_program
+
+
+@dataclass(frozen=True)
+class Options:
+    """The paper's table for Atari; "choice" where it is silent."""
+
+    batch_size: int = 256
+    learning_rate: float = 1e-4  # choice: what the paper's offline methods use
+    gamma: float = 0.99
+    target_period: int = 2500  # updates
+    epsilon: float = 0.01  # random actions, in the end
+    epsilon_steps: int = 250_000  # environment steps over which they fall from all of them
+    min_replay: int = 20_000  # environment steps before learning starts
+    replay: int = 1_000_000  # rows kept to learn from
+    double: bool = False
+    steps_per_update: int = 4  # choice: environment steps per update, as DQN has it
+    stack: int = 4
+    td: str = "huber"  # choice: as DQN has it
+    clip_rewards: bool = True
+    torso: str = "auto"
+    hidden: tuple[int, ...] = ()
+    replay_on_disk: bool = False  # frames in a file instead of memory (7 GB at a million rows)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(
+            algorithm="dqn",
+            options={"double": self.double},
+            torso=self.torso,
+            hidden=self.hidden,
+            stack=self.stack,
+            batch_size=self.batch_size,
+            td=self.td,
+            gamma=self.gamma,
+            clip_rewards=self.clip_rewards,
+            steps=INT32,
+        )
+
+
+RLU_ATARI = Options()
+
+
+def exploration(step: int, options: Options) -> float:
+    """Share of random actions at an environment step: a line from 1, then constant."""
+    passed = min(step / options.epsilon_steps, 1.0) if options.epsilon_steps else 1.0
+    return options.epsilon + (1.0 - passed) * (1.0 - options.epsilon)
+
+
+class Agent:
+    """Weights, and the two things done with them."""
+
+    def __init__(self, env: HostEnv, pixels: bool, options: Options, seed: int) -> None:
+        self.env, self.options = env, options
+        self.layout = Layout(env.obs_shape, options.stack, len(env.actions), False, pixels)
+        self.program = make_program(options.spec, self.layout)
+        weights, updates = jax.random.split(jax.random.key(seed))
+        self.state = self.program.init(weights)
+        self.member = Member(
+            key=updates,
+            offset=jnp.int32(0),
+            size=jnp.int32(1),
+            g_scale=jnp.float32(1),
+            learning_rate=jnp.float32(options.learning_rate),
+            target_period=jnp.int32(options.target_period),
+            config=self.program.algorithm.config(),
+        )
+        self._advance = jax.jit(self.program.advance_given, donate_argnums=0)
+
+        def q_values(params: Any, frames: Any) -> Any:
+            return self.program.unravel(params)(self.layout.join(frames), jax.random.key(0)).q
+
+        self._q = jax.jit(q_values)
+        self.updates = 0
+
+    def q(self, frames: np.ndarray) -> np.ndarray:
+        """(B, A) of frames (B, stack, ...)."""
+        return np.asarray(self._q(self.state.params, frames))
+
+    def learn(self, picked: Picked) -> None:
+        batches = jax.tree.map(lambda column: column[None], picked)
+        self.updates += 1
+        self.state, _ = self._advance(self.state, batches, self.member, self.updates)
+
+    def policy(self) -> Policy:
+        algorithm, spec = self.program.algorithm, self.options.spec
+        return Policy(
+            algorithm=algorithm,
+            options=spec.load_options(),
+            config=algorithm.config(),
+            network=self.program.unravel(self.state.params),
+            obs_shape=self.layout.obs_shape,
+            actions=self.env.actions,
+            hidden=spec.hidden,
+            torso=spec.torso,
+            info={
+                "from": "the online agent at the end of its recording",
+                "job": {"spec": dataclasses.asdict(spec)},
+            },
+        )
+
+
+def experience(env: HostEnv, options: Options, episodes: int, seed: int) -> Learning:
+    """An agent that is about to live through so many episodes."""
+    first = env.reset(episode_seeds(seed, 0)[0])
+    if env.legal is not None:
+        raise ValueError(f"{env.name} masks actions, which this online agent does not learn with")
+    agent = Agent(env, first.dtype == np.uint8, options, seed)
+    replay = Replay(
+        options.replay, env.obs_shape, first.dtype, options.stack, options.replay_on_disk
+    )
+    return Learning(agent, replay, options, episodes, seed)
+
+
+class Learning:
+    """Acting and learning in turn; iterating gives episodes as they end."""
+
+    def __init__(
+        self, agent: Agent, replay: Replay, options: Options, episodes: int, seed: int
+    ) -> None:
+        self.agent, self.replay, self.options = agent, replay, options
+        self.episodes, self.seed = episodes, seed
+        self.steps = 0
+        self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+
+    def __iter__(self) -> Iterator[Episode]:
+        for number in range(self.episodes):
+            yield episode_of(self.episode(number))
+
+    def episode(self, number: int) -> Trace:
+        env = self.agent.env
+        seed, rng = episode_seeds(self.seed, number)
+        trace = Trace(number, rng)
+        outcome = lanes.reset(env, seed)
+        trace.see(outcome)
+        self.replay.begin(outcome.obs)
+        while not (outcome.terminated or outcome.truncated):
+            q = self.agent.q(self.replay.frames(np.array([self.replay.rows - 1])))
+            decision = Decision(np.argmax(q, axis=1), q)
+            epsilon = exploration(self.steps, self.options)
+            action = choose(trace, decision, 0, None, epsilon, len(env.actions))
+            outcome = lanes.step(env, action)
+            trace.reward.append(outcome.reward)
+            trace.executed.append(outcome.executed)
+            trace.see(outcome)
+            self.replay.add(action, outcome.reward, outcome.terminated, outcome.obs)
+            self.steps += 1
+            if self.steps >= self.options.min_replay and not (
+                self.steps % self.options.steps_per_update
+            ):
+                self.learn()
+        trace.terminated = outcome.terminated
+        return trace
+
+    def learn(self) -> None:
+        rows = self.replay.draw(self.rng, self.options.batch_size)
+        self.agent.learn(self.replay.pick(rows, self.options.gamma, self.options.clip_rewards))
+
+
+def record_online_host(
+    env_name: str,
+    out: Path,
+    episodes: int,
+    noise: float = 0.0,
+    seed: int = 0,
+    keep: float = 1.0,
+    overwrite: bool = False,
+    options: Options = RLU_ATARI,
+    on_progress: OnProgress = lambda progress: None,
+) -> None:
+    """Everything the agent experiences; its last policy lies beside the data."""
+    if episodes < 1:
+        raise ValueError(f"episodes must be at least 1; got {episodes}")
+    env = envs.load(env_name, noise)
+    if isinstance(env, Env):
+        raise ValueError(f"{env_name} runs inside JAX; record it without a preset")
+    chosen = sample_episodes(episodes, keep, seed)
+    learning = experience(env, options, episodes, seed)
+    clear_expert(out, overwrite)
+    provenance = {
+        "env": env_name,
+        "behaviour": "online dqn",
+        "noise": noise,
+        "seed": seed,
+        "recorded_episodes": episodes,
+        "keep": keep,
+        "agent": dataclasses.asdict(options),
+    }
+    if (known := reference(env_name)) is not None:
+        provenance["reference"] = known
+    writer = Writer(out, env.actions, provenance, overwrite)
+    waiting: list[Episode] = []
+    flushed = time.monotonic()
+    for number, episode in enumerate(learning):
+        waiting += [episode] if chosen[number] else []
+        if time.monotonic() - flushed > SECONDS_PER_FLUSH or number == episodes - 1:
+            writer.append(waiting)
+            waiting, flushed = [], time.monotonic()
+        on_progress(Progress(number + 1, float(episode.reward.sum())))
+    learning.agent.policy().save(out / EXPERT)
+    writer.manifest["provenance"]["diverged_at"] = int(learning.agent.state.diverged_at)
+    writer.finish()
+    env.close()
