@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rbve.data.dataset import Dataset
+from rbve.envs._atari_games import reference as atari_reference
 from rbve.rows import Row
 
 # What makes two datasets the same kind of data, whatever their seeds.
@@ -15,7 +16,7 @@ SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")
 
 def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
     """What a reader of the rows needs to know of the data."""
-    reference = dataset.provenance.get("reference", {})
+    reference = dataset.provenance.get("reference") or atari_reference(env) or {}
     return {
         "env": env,
         "episodes": dataset.num_episodes,
@@ -27,6 +28,8 @@ def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
         "reference_return": reference.get("online"),
         "late_return": dataset.provenance.get("late_return"),  # of the recorder's last episodes
         "source": {name: dataset.provenance.get(name) for name in SOURCE},
+        # Where the reference is not of this data's own agent, what it is.
+        **({"reference_source": reference["source"]} if "source" in reference else {}),
     }
 
 
