@@ -88,9 +88,8 @@ class Axis:
             self.ticks = powers(self.low, self.high)
         elif scale == "symlog":
             self.threshold, self.ticks = symlog(found)
-            edge = 10.0 ** (math.log10(max(self.ticks[-1], self.threshold)) + 0.1)
-            self.high = edge
-            self.low = -edge if min(found, default=0.0) < 0 else -0.2 * self.threshold
+            self.high = edge(self.ticks[-1], self.threshold)
+            self.low = -edge(-self.ticks[0], self.threshold)
             gap = 0.06 * (self.at(self.high) - self.at(self.low))
             self.ticks = [t for t in self.ticks if not 0 < abs(self.at(t)) < gap]
         else:
@@ -125,6 +124,10 @@ class Axis:
         getattr(axes, f"set_{name}lim")(self.low, self.high)
 
 
+MAX_DECADES = 12
+SIGNED_DECADES = 5  # of each sign: fewer, since what lies near 0 matters less there
+
+
 def linear(found: Sequence[float], pad: float) -> tuple[float, float]:
     low, high = min(found, default=0.0), max(found, default=1.0)
     if high - low <= 1e-9 * max(abs(low), abs(high)):
@@ -155,12 +158,20 @@ def is_power(value: float) -> bool:
 def symlog(found: Sequence[float]) -> tuple[float, list[float]]:
     """Where the axis becomes logarithmic, and at most eight ticks per side, ascending."""
     sizes = [abs(value) for value in found if value] or [1.0]
+    low, high = -min(found, default=0.0), max(found, default=0.0)
+    decades = SIGNED_DECADES if low > 0 else MAX_DECADES
     top = math.ceil(math.log10(max(sizes)) - 1e-9)
-    bottom = min(max(math.floor(math.log10(min(sizes)) + 1e-9), top - 12), top - 1)
+    bottom = min(max(math.floor(math.log10(min(sizes)) + 1e-9), top - decades), top - 1)
     step = math.ceil((top - bottom) / 6)
     powers = [10.0**k for k in range(top, bottom - 1, -step)][::-1]
-    below = [-p for p in reversed(powers)] if min(found, default=0.0) < 0 else []
-    return 10.0**bottom, [*below, 0.0, *powers]
+    below = [-p for p in reversed(powers) if p < 10.0**step * low * (1 - 1e-9)] if low > 0 else []
+    above = [p for p in powers if low <= 0 or p < 10.0**step * high * (1 - 1e-9)]
+    return 10.0**bottom, [*below, 0.0, *above]
+
+
+def edge(tick: float, threshold: float) -> float:
+    """A little beyond the last tick of a side; a side without ticks keeps a sliver."""
+    return 10.0 ** (math.log10(max(tick, threshold)) + 0.1) if tick > 0 else 0.2 * threshold
 
 
 def draw_panel(axes: Axes, chart: Chart, index: int, shared: Panels) -> None:

@@ -146,7 +146,9 @@ def test_symlog_ticks() -> None:
     threshold, ticks = symlog([1e-30, 1e9])
     assert threshold == pytest.approx(1e-3)
     assert len(ticks) <= 8
-    assert symlog([-5.0, 20.0])[1] == [-100, -10, -1, 0, 1, 10, 100]
+    assert symlog([-5.0, 20.0])[1] == [-10, -1, 0, 1, 10, 100]  # each side as far as it is needed
+    assert symlog([-5e-9, 20.0])[0] == pytest.approx(1e-3)  # near 0 matters less where signs differ
+    assert symlog([-50.0, -2.0])[1] == [-100, -10, -1, 0]
 
 
 def test_places_on_an_axis_are_matplotlibs() -> None:

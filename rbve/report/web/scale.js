@@ -1,6 +1,7 @@
 // Axes and numbers. A place on an axis is a share from 0 (low end) to 1 (high end).
 
 const MAX_DECADES = 12;
+const SIGNED_DECADES = 5; // of each sign: fewer, since what lies near 0 matters less there
 
 function shows(value, scale) {
   if (scale === "category") return value !== null;
@@ -57,21 +58,25 @@ class Axis {
     return kept.reverse();
   }
 
-  /** Begins at 0, or is mirrored there where values are negative. */
+  /** Begins at 0; where values are negative it goes on below, as far as they do. */
   symlog(known, count) {
     const sizes = known.map(Math.abs).filter((size) => size > 0);
+    const [low, high] = [-Math.min(0, ...known), Math.max(0, ...known)];
+    const signed = low > 0;
     const top = Math.ceil(Math.log10(sizes.length ? Math.max(...sizes) : 1) - 1e-9);
     const least = Math.floor(Math.log10(sizes.length ? Math.min(...sizes) : 1) + 1e-9);
-    const bottom = Math.min(Math.max(least, top - MAX_DECADES), top - 1);
-    const signed = known.some((value) => value < 0);
+    const decades = signed ? SIGNED_DECADES : MAX_DECADES;
+    const bottom = Math.min(Math.max(least, top - decades), top - 1);
     this.threshold = 10 ** bottom;
-    this.high = 10 ** (top + 0.1);
-    this.low = signed ? -this.high : -0.2 * this.threshold;
     const every = Math.ceil((top - bottom) / Math.max(1, Math.min(6, signed ? count / 2 : count - 1)));
     const powers = [];
     for (let k = top; k >= bottom; k -= every) powers.unshift(10 ** k);
-    const clear = powers.filter((p) => this.at(p) - this.at(0) > 0.075); // of the label of 0
-    this.ticks = [...clear.map((p) => -p).reverse().filter(() => signed), 0, ...clear];
+    const needed = (end) => powers.filter((p) => p < 10 ** every * end * (1 - 1e-9));
+    const [below, above] = signed ? [needed(low), needed(high)] : [[], powers];
+    const edge = (ticks) => (ticks.length ? ticks.at(-1) * 10 ** 0.1 : 0.2 * this.threshold);
+    [this.low, this.high] = [-edge(below), edge(above)];
+    const clear = (p) => Math.abs(this.at(p) - this.at(0)) > 0.075; // of the label of 0
+    this.ticks = [...below.map((p) => -p).reverse().filter(clear), 0, ...above.filter(clear)];
     this.word = power;
   }
 
