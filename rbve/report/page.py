@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -44,6 +44,7 @@ class Section:
     charts: tuple[Chart, ...] = ()
     after: str = ""
     short: str = ""  # for the table of contents; default: the title
+    files: Mapping[str, bytes] = field(default_factory=dict)  # to lie beside the figures
 
 
 def write(
@@ -64,8 +65,9 @@ def write(
     folder = page.parent / FIGURES
     for each in (chart for section in sections for chart in section.charts):
         write_figure(each, folder)
-    for name, content in (files or {}).items():
-        write_atomically(folder / name, content)
+    for held in (files or {}, *(section.files for section in sections)):
+        for name, content in held.items():
+            write_atomically(folder / name, content)
     write_atomically(page, encode(document(sections, title, about)))
     return page
 

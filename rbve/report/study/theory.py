@@ -10,7 +10,7 @@ import numpy as np
 
 from rbve import experiments
 from rbve.report.canvas import Drawing
-from rbve.report.page import Section
+from rbve.report.page import Section, encode
 from rbve.report.study.html import paragraph
 from rbve.report.theory_canvas import keyed
 from rbve.report.theory_figures import FIGURES, draw
@@ -34,10 +34,21 @@ def section(name: str, experiment: experiments.Theory, runs: Sequence[Run]) -> S
     body += paragraph(f"In the paper: {experiment.paper}. {len(runs)} runs.", "muted")
     if answer is not None:
         body += paragraph(answer(runs))
-    if experiment.module in FIGURES:
-        body += "".join(picture(drawing) for drawing in draw(experiment.module, runs))
+    drawings = draw(experiment.module, runs) if experiment.module in FIGURES else []
+    body += "".join(picture(drawing) for drawing in drawings)
     title = experiments.summary(name).partition(":")[0]
-    return Section(f"theory-{name}", f"Theory: {title.lower()}", body, short=title)
+    return Section(
+        f"theory-{name}",
+        f"Theory: {title.lower()}",
+        body,
+        short=title,
+        files={f"theory-{each.kind}.png": each.png for each in drawings}
+        | {f"theory-{each.kind}.svg": as_file(each.svg) for each in drawings},
+    )
+
+
+def as_file(svg: str) -> bytes:
+    return encode(svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1))
 
 
 def picture(drawing: Drawing) -> str:

@@ -178,6 +178,10 @@ def test_theory_is_read_from_its_rows(tmp_path):
         rows.write(run, tmp_path / "theory" / "gridworld" / "rows" / f"{run.job}.jsonl")
     (section,) = theory.sections([tmp_path])
     assert section.id == "theory-gridworld"
+    assert set(section.files) == {
+        f"theory-{kind}.{ending}" for kind in ("gridworld", "layouts") for ending in ("png", "svg")
+    }
+    assert section.files["theory-gridworld.svg"].startswith(b'<svg xmlns="http')
     assert "how far is one greedy step" in section.body
     start = {run.spec["policy"]: run.last("start") for run in runs if "policy" in run.spec}
     assert f"optimal {start['optimal']:.2f}" in section.body
