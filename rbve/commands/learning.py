@@ -178,6 +178,7 @@ def reproduce(
     /,
     scale: Literal["quick", "desk", "paper"] = "quick",
     out: Path = Path("study"),
+    noise: tuple[float, ...] = (),
 ) -> None:
     """Run figures or tables of the paper: record the data, train, evaluate; then `rbve report OUT`.
 
@@ -187,6 +188,7 @@ def reproduce(
     Args:
         scale: quick = minutes, desk = hours on a few cores, paper = the paper's numbers.
         out: Folder for recordings, runs and rows.
+        noise: Levels of noise in place of the experiment's own, e.g. 0 0.1 0.2 0.3 0.4 0.5.
     """
     from rbve import api
 
@@ -197,7 +199,11 @@ def reproduce(
     for each, experiment in loaded.items():
         if isinstance(experiment, experiments.Theory):
             run_theory(each, experiment, scale, out / "theory" / each)
-    trained = {k: each for k, each in loaded.items() if isinstance(each, experiments.Experiment)}
+    trained = {
+        k: each.with_noise(noise) if noise else each
+        for k, each in loaded.items()
+        if isinstance(each, experiments.Experiment)
+    }
     if trained:
         run_study(trained, scale, out)
 

@@ -7,8 +7,8 @@ means at a scale is said once, here.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +66,13 @@ class Experiment:
     def at(self, scale: Scale) -> Scale:
         """The scale asked for, at this experiment's own sizes."""
         return self.scales.get(scale.name, scale)
+
+    def with_noise(self, levels: Sequence[float]) -> Experiment:
+        """The same at other levels of noise (the paper's appendix: 0 to .5)."""
+        if bad := [noise for noise in levels if not 0 <= noise <= 1]:
+            raise ValueError(f"noise is a probability from 0 to 1, not {bad[0]:g}")
+        data = dict.fromkeys(replace(each, noise=noise) for each in self.data for noise in levels)
+        return replace(self, data=tuple(data))
 
 
 @dataclass(frozen=True)

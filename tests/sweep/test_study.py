@@ -167,3 +167,16 @@ def test_an_experiment_may_have_sizes_of_its_own() -> None:
 def test_an_unknown_experiment() -> None:
     with pytest.raises(ValueError, match="Did you mean 'bsuite'"):
         experiments.load("bsuit")
+
+
+def test_other_levels_of_noise_replace_an_experiments_own() -> None:
+    experiment = experiments.load("bsuite")
+    assert isinstance(experiment, Experiment)
+    levels = (0.0, 0.1, 0.5)
+    found = experiment.with_noise(levels)
+    assert [(data.env, data.noise) for data in found.data] == [
+        (env, noise) for env in ("catch", "cartpole", "mountain_car") for noise in levels
+    ]
+    assert found.methods == experiment.methods
+    with pytest.raises(ValueError, match="noise is a probability from 0 to 1, not 2"):
+        experiment.with_noise((0, 2))
