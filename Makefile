@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench results clean
 
 demo: $(READY)
 	$(BIN)/rbve demo --out demo
@@ -15,6 +15,10 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+results: $(READY)
+	$(BIN)/rbve report results --out results/index.html
+	$(BIN)/python tools/readme_results.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -129,6 +129,25 @@ def show_runs(runs: Sequence[Any], as_json: bool) -> None:
             output().print(each)
 
 
+def show_claims(judged: Sequence[Any], as_json: bool) -> None:
+    """Verdicts on the paper's claims, and how many there are of each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from rbve.report import claims_table
+
+    if as_json:
+        names = [name.replace(" ", "_").replace("'", "") for name in claims_table.COLUMNS]
+        lines = [dict(zip(names, claims_table.cells(each), strict=True)) for each in judged]
+        print(json.dumps({"claims": lines}))
+        return
+    table = Table("verdict", "claim", "judged on", title=Text("The paper's claims, measured here"))
+    for each in judged:
+        table.add_row(each.judgement.verdict, Text(each.claim.text), Text(each.claim.here))
+    output().print(table)
+    output().print(claims_table.tally(judged))
+
+
 def show_policies(folders: Sequence[Path], at_most: int = 8) -> None:
     """Where the trained policies are."""
     for folder in folders[:at_most]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from rbve import rows
 from rbve.files import write_atomically
 from rbve.report.claims.judge import judge_all
-from rbve.report.rules import VERDICTS
+from rbve.report.claims_table import tally
 from rbve.report.study.gather import gather
 from rbve.report.study.measures import centre
 from rbve.report.study.scores import SCORE, results
@@ -37,7 +37,8 @@ def block(folder: Path) -> str:
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     there, wanted = study.progress("bsuite")
     note = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
-    return f"{table}\n{tally(folder, runs)} The table rests on {note} of `bsuite`.\n"
+    claims = tally(judge_all([folder], runs))
+    return f"{table}\nOf the paper's {claims} The table rests on {note} of `bsuite`.\n"
 
 
 def score(values: dict[int, float]) -> str:
@@ -47,12 +48,6 @@ def score(values: dict[int, float]) -> str:
     if found.low is None or found.high is None:
         return f"{round(found.y)}"
     return f"{round(found.y)} [{round(found.low)}, {round(found.high)}]"
-
-
-def tally(folder: Path, runs: list[rows.Run]) -> str:
-    found = [each.judgement.verdict for each in judge_all([folder], runs)]
-    words = ", ".join(f"{found.count(verdict)} {verdict}" for verdict in VERDICTS)
-    return f"Of the paper's {len(found)} claims: {words}."
 
 
 def main() -> None:

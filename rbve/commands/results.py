@@ -55,15 +55,21 @@ def report(
 ) -> None:
     """Write a page of learning curves, final returns and over-estimation from result rows.
 
+    Of a study (`rbve reproduce`), the page opens with the paper's claims and what was measured.
+
     Args:
-        out: The page; figures and a CSV file go into a folder beside it.
+        out: The page; figures and CSV files go into a folder beside it.
     """
-    from rbve import rows
-    from rbve.report import write_report
+    from rbve import report
 
     need_one("RUNS", runs)
-    page = write_report(runs, out)
-    console.show_runs(rows.find(runs), as_json)
+    with console.bar("drawing", None, ""):
+        found = report.read(runs)
+        page = report.write_page(found, out)
+    if found.judged:
+        console.show_claims(found.judged, as_json)
+    else:
+        console.show_runs(found.runs, as_json)
     print(f"report: {page}", file=sys.stderr)
 
 

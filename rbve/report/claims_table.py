@@ -47,16 +47,21 @@ def section(judged: Sequence[Judged]) -> Section:
     return Section("claims", "The paper's claims, measured here", as_html(judged), short="Claims")
 
 
+def tally(judged: Sequence[Judged]) -> str:
+    verdicts = [each.judgement.verdict for each in judged]
+    words = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS)
+    return f"{len(judged)} claims: {words}."
+
+
 def as_html(judged: Sequence[Judged]) -> str:
     """A plain table; where scripts run it can be searched, filtered by verdict and sorted."""
-    counts = [sum(each.judgement.verdict == verdict for each in judged) for verdict in VERDICTS]
-    tally = ", ".join(f"{n} {verdict}" for n, verdict in zip(counts, VERDICTS, strict=True))
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
     rows = "".join(row(each) for each in judged)
-    return f"""<p class="headline">{len(judged)} claims: {tally}.</p>
+    return f"""<p class="headline">{tally(judged)}</p>
 <p>Effects are mean paired differences over datasets with 95% bootstrap intervals; scores are
 normalised (0 random, 100 the online agent's best). The setting of each method is chosen on other
-datasets than the one it is reported on. Rules were written down before the runs.</p>
+datasets than the one it is reported on. Rules were written down before the runs, but for
+theory's.</p>
 <div class="scroll" role="region" tabindex="0" aria-label="Table: claims">
 <table class="claims filterable" data-filters="verdict" data-caption="claims">
 <thead><tr>{head}</tr></thead>
@@ -68,7 +73,8 @@ def row(each: Judged) -> str:
     verdict, claim, *rest = (escape(cell) for cell in cells(each))
     kind = verdict.replace(" ", "-")
     others = "".join(
-        f'<td data-label="{name}">{cell}</td>' for name, cell in zip(COLUMNS[2:], rest, strict=True)
+        f'<td data-label="{name}">{cell.replace("; ", ";<br/>")}</td>'
+        for name, cell in zip(COLUMNS[2:], rest, strict=True)
     )
     return (
         f'<tr><td class="verdict {kind}">{verdict}</td><th scope="row">{claim}</th>{others}</tr>\n'

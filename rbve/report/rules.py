@@ -34,8 +34,8 @@ from rbve.report.effects import (
 from rbve.report.finals import Final
 from rbve.report.statistics import Floats
 
-VERDICTS = ("reproduced", "partly", "not here", "not run")
 Verdict = Literal["reproduced", "partly", "not here", "not run"]
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not here", "not run")
 ENOUGH = 4  # datasets of a kind; with fewer the bootstrap has too little to resample
 
 
