@@ -58,3 +58,19 @@ def test_example_algorithm_works_and_is_short(elsewhere: Path) -> None:
         run(["bash", "-c", f"{command} {'--steps 400' if 'train' in command else ''}"], elsewhere)
     page = (elsewhere / "ranked-cql.html").read_text()
     assert "ranked_cql" in page
+
+
+def test_studies_page_shows_the_scales_and_an_experiment_that_loads() -> None:
+    from rbve.experiments import SCALES, Experiment
+
+    text = (ROOT / "docs" / "studies.md").read_text()
+    for name, scale in SCALES.items():
+        (line,) = [each for each in text.splitlines() if each.startswith(f"| {name} |")]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells[1].split(",")[0] == str(scale.datasets)
+        assert cells[2] == f"{scale.steps:,}"
+        assert cells[3] == str(scale.settings)
+        assert cells[4] == f"{scale.evaluations} times {scale.eval_episodes} episodes"
+    held: dict[str, object] = {}
+    exec(blocks("docs/studies.md", "python"), held)
+    assert isinstance(held["EXPERIMENT"], Experiment)
