@@ -156,7 +156,9 @@ def test_masks_that_cannot_be_obeyed(trained: dict[str, Policy], data: Dataset) 
 def test_the_online_agent_obeys_masks() -> None:
     options = online_dqn.Options(min_replay=50, batch_size=16, epsilon=0.3)
     agent = online_dqn.make_agent(ENV, 2000, options)
-    state = jax.jit(agent.advance)(agent.init(jax.random.key(0)), 100, 40)
+    state = jax.jit(agent.advance)(
+        agent.init(jax.random.key(0)), online_dqn.Limits(100, episodes=40)
+    )
     episodes, _ = take_episodes(state.buffer, 0, int(state.row), 40)
     assert len(episodes) == 40
     for episode in episodes:
@@ -168,7 +170,7 @@ def test_the_online_target_leaves_illegal_actions_out() -> None:
     """Values of illegal next actions, moved by 1e6, leave the learner's step as it was."""
     options = online_dqn.Options(min_replay=16, batch_size=64, n_step=1, hidden=(8,))
     agent = online_dqn.make_agent(ENV, 400, options)
-    state = jax.jit(agent.advance)(agent.init(jax.random.key(3)), 2, 40)
+    state = jax.jit(agent.advance)(agent.init(jax.random.key(3)), online_dqn.Limits(2, episodes=40))
     assert state.buffer.legal is not None
     rows = np.asarray(state.buffer.legal[: int(state.row)])
     times = np.asarray(state.buffer.obs[: int(state.row)]).argmax(axis=1)
