@@ -13,8 +13,9 @@ from matplotlib.image import imread
 
 from rbve.report.canvas import style
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
-from rbve.report.chart_axes import Axis, categories, symlog
+from rbve.report.chart_axes import categories
 from rbve.report.chart_image import draw, entries, picture
+from rbve.report.chart_scale import Axis, symlog
 
 RED, BLUE = "#d62410", "#0072b2"
 
