@@ -19,7 +19,7 @@ SCALES = {
             name="quick",
         ),
         Scale(
-            4, 25_000, episodes=1.0, settings=2, evaluations=5, eval_episodes=64, batch_size=32,
+            4, 20_000, episodes=1.0, settings=2, evaluations=5, eval_episodes=64, batch_size=32,
             name="desk",
         ),
         Scale(
