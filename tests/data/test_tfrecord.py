@@ -129,7 +129,7 @@ def test_a_record_cut_off(tmp_path: Path, size: int, message: str) -> None:
         read(path)
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b"")])
+@pytest.mark.parametrize("content", [b"", gzip.compress(b"")], ids=["empty", "empty gzip"])
 def test_an_empty_file(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)

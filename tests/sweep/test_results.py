@@ -58,7 +58,9 @@ def test_a_folder_without_a_study_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"junk", gzip.compress(b'{"step": 1}\n'), gzip.compress(b"[]\n")]
+    "content",
+    [b"junk", gzip.compress(b'{"step": 1}\n'), gzip.compress(b"[]\n")],
+    ids=["no gzip", "no run", "no fields"],
 )
 def test_a_damaged_pack_is_named(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / rows.PACKED
