@@ -10,7 +10,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,18 @@ def cores() -> list[int]:
 
 
 class Worker:
-    """A script of this folder in a process of its own, on one core if `core` is given."""
+    """A script of this folder in a process of its own, on one core if `core` is given.
+
+    It has one thread, unless `environment` says otherwise.
+    """
 
     def __init__(
-        self, script: str, data: Path, python: str = sys.executable, core: int | None = None
+        self,
+        script: str,
+        data: Path,
+        python: str = sys.executable,
+        core: int | None = None,
+        environment: Mapping[str, str] = ONE_THREAD,
     ) -> None:
         pin = ["taskset", "-c", str(core)] if core is not None and shutil.which("taskset") else []
         self.process = subprocess.Popen(
@@ -39,7 +48,7 @@ class Worker:
             stderr=subprocess.DEVNULL,
             text=True,
             # A cache of its own: the first run of a worker compiles, later ones need not.
-            env=os.environ | ONE_THREAD | {"XDG_CACHE_HOME": str(data.parent / "cache")},
+            env=os.environ | environment | {"XDG_CACHE_HOME": str(data.parent / "cache")},
         )
 
     def send(self, **request: Any) -> None:
@@ -57,6 +66,30 @@ class Worker:
     def ask(self, **request: Any) -> dict[str, Any]:
         self.send(**request)
         return self.receive()
+
+    def watch(self) -> Callable[[], float]:
+        """Bytes of memory of its own the process held at most, from now on; asked when it is done.
+
+        Pages of mapped files are not counted: the system takes them back when it needs to.
+        """
+        status = Path(f"/proc/{self.process.pid}/status")
+        peak, done = [0], threading.Event()
+
+        def look() -> None:
+            while not done.wait(0.05):
+                lines = status.read_text().splitlines()
+                held = [int(line.split()[1]) for line in lines if line.startswith("RssAnon")]
+                peak[0] = max(peak[0], *held)
+
+        thread = threading.Thread(target=look, daemon=True)
+        thread.start()
+
+        def tell() -> float:
+            done.set()
+            thread.join()
+            return peak[0] * 1024.0
+
+        return tell
 
     def close(self) -> None:
         assert self.process.stdin is not None

@@ -57,7 +57,7 @@ def train(
     keep_seed: int = 0,
     side: Literal["all", "above", "below"] = "all",
     action: Literal["chosen", "executed"] = "chosen",
-    devices: int = 0,
+    devices: int = 1,
     as_json: Json = False,
 ) -> None:
     """Train on one or more datasets: every combination of data, algorithm, setting and seed.
@@ -91,8 +91,8 @@ def train(
         keep_seed: Seed of that choice.
         side: Only episodes above, or not above, the mean return.
         action: Train on the action the agent chose or the one the environment executed.
-        devices: Cores or accelerators over which every batch is split, which changes low digits
-            alone; 0 = one, or for images as many as would else stay idle.
+        devices: Over how many accelerators (or cores) every batch is split. Results change in the
+            last digits alone.
     """
     from rbve import api
     from rbve import rows as result_rows

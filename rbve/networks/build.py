@@ -27,7 +27,7 @@ HEADS: dict[str, type[eqx.Module]] = {
 
 
 class Network(eqx.Module):
-    """Observations (B, ...) to a Head. Bytes are pixels: 0 to 255 becomes 0 to 1."""
+    """Observations (B, ...) to a Head. Torsos take bytes for pixels, from 0 to 1."""
 
     torso: MLP | Image
     head: eqx.Module
@@ -36,8 +36,6 @@ class Network(eqx.Module):
     )  # a tower of its own, as public discrete BCQ has
 
     def __call__(self, obs: Array, key: Array) -> Head:
-        if obs.dtype == jnp.uint8:
-            obs = obs.astype(jnp.float32) / 255.0
         x = jnp.moveaxis(obs, 0, -1)
         head: Head = self.head(self.torso(x), key)  # type: ignore[operator]
         if self.behaviour is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from rbve import backend
-from rbve.networks.layers import MLP, truncated_normal
+from rbve.networks.layers import MLP, truncated_normal, unit
 from rbve.networks.torsos import Kernel, Padding, Plan
 from rbve.types import Array
 
@@ -43,7 +44,7 @@ class Conv(eqx.Module):
 def native(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
     """The compiler's own convolution: right for GPU and TPU."""
     return jax.lax.conv_general_dilated(
-        x, weight, (stride, stride), padding, dimension_numbers=("CHWN", "HWIO", "CHWN")
+        unit(x), weight, (stride, stride), padding, dimension_numbers=("CHWN", "HWIO", "CHWN")
     )
 
 
@@ -71,7 +72,10 @@ def patches_product(x: Array, weight: Array, stride: int, padding: Padding) -> A
         ),
     )
     x = x.reshape(channels, high, stride, wide, stride, batch).transpose(0, 2, 4, 1, 3, 5)
-    x = x.reshape(channels * stride**2, high, wide, batch)
+    if x.dtype == jnp.uint8:
+        # A loop, or the compiler would convert again, by single bytes, for each slice below.
+        x = jax.lax.map(unit, x.reshape(channels * stride, stride, high, wide, batch))
+    x = unit(x).reshape(channels * stride**2, high, wide, batch)
     patches = jnp.concatenate(
         [x[:, i : i + rows, j : j + columns] for i in range(taps) for j in range(taps)]
     )
@@ -80,8 +84,34 @@ def patches_product(x: Array, weight: Array, stride: int, padding: Padding) -> A
     weight = jnp.pad(weight, ((0, extra), (0, extra), (0, 0), (0, 0)))
     weight = weight.reshape(taps, stride, taps, stride, channels, outputs)
     weight = weight.transpose(0, 2, 4, 1, 3, 5).reshape(-1, outputs)
-    # The batch stays an axis of its own, so that it can be split over devices.
-    return jnp.einsum("ko,khwb->ohwb", weight, patches)
+    return product(weight, patches)
+
+
+# The batch stays an axis of its own, so that it can be split over devices. The gradient is written
+# out because the order of its factors decides whether the compiler turns the patches around.
+
+
+@jax.custom_vjp
+def product(weight: Array, patches: Array) -> Array:
+    """Weights (K, out) and patches (K, height, width, B) to (out, height, width, B)."""
+    return contract(weight, patches, 0, 0)
+
+
+def product_forward(weight: Array, patches: Array) -> tuple[Array, tuple[Array, Array]]:
+    return product(weight, patches), (weight, patches)
+
+
+def product_backward(kept: tuple[Array, Array], pull: Array) -> tuple[Array, Array]:
+    weight, patches = kept
+    return contract(patches, pull, (1, 2, 3), (1, 2, 3)), contract(weight, pull, 1, 0)
+
+
+def contract(a: Array, b: Array, over: Any, over_b: Any) -> Array:
+    axes = [(axis,) if isinstance(axis, int) else axis for axis in (over, over_b)]
+    return jax.lax.dot_general(a, b, ((axes[0], axes[1]), ((), ())))
+
+
+product.defvjp(product_forward, product_backward)
 
 
 class Image(eqx.Module):
@@ -112,4 +142,4 @@ class Image(eqx.Module):
         x = jnp.moveaxis(x, 2, 0)
         for convolution in self.convolutions:
             x = jax.nn.relu(convolution(x))
-        return self.dense(x.reshape(-1, x.shape[-1]))
+        return self.dense(x)

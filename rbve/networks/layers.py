@@ -21,6 +21,13 @@ def truncated_normal(key: Array, shape: Sequence[int], inputs: int) -> Array:
     return unit / 0.87962566 / jnp.sqrt(float(inputs))
 
 
+def unit(x: Array) -> Array:
+    """Floats: bytes are pixels, 0 to 255 becomes 0 to 1; other numbers keep their value."""
+    if x.dtype == jnp.uint8:
+        return x.astype(jnp.float32) / 255.0
+    return x.astype(jnp.result_type(x, jnp.float32))
+
+
 class Linear(eqx.Module):
     weight: Array  # (out, in)
     bias: Array  # (out,)
@@ -46,7 +53,7 @@ class MLP(eqx.Module):
         )
 
     def __call__(self, x: Array) -> Array:
-        x = x.reshape(-1, x.shape[-1])
+        x = unit(x.reshape(-1, x.shape[-1]))
         for layer in self.layers:
             x = jax.nn.relu(layer(x))
         return x

@@ -32,7 +32,6 @@ PLANS: dict[str, Plan] = {
     "atari_valid": Plan(ATARI, "VALID", (512,)),
     "board": Plan((Kernel(16, 3, 1),), "VALID", (128,)),
 }
-IMAGES = ("atari", "atari_valid")  # an update of which keeps several cores busy
 TORSOS = ("auto", "mlp", *PLANS)
 HIDDEN = (56, 56)  # of the mlp: the paper's on bsuite
 BOARD = 16  # cells a side; larger ones are images

@@ -16,10 +16,9 @@ import jax
 
 from rbve.data.dataset import Dataset
 from rbve.data.formats import load
-from rbve.networks.torsos import IMAGES, torso_for
-from rbve.training.parallel import check, even
+from rbve.training.parallel import check
 from rbve.training.run import Progress, is_finished, train_members
-from rbve.training.spec import Job, Spec
+from rbve.training.spec import Job
 from rbve.training.table import layout_of
 
 # Bytes of a column whose checksum is checked before training; `rbve inspect` checks all.
@@ -31,15 +30,15 @@ def run(
     out: Path,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     datasets: dict[str, Dataset] | None = None,
-    devices: int = 0,
+    devices: int = 1,
 ) -> list[Path]:
     """Train every job that is not finished; returns the jobs' folders in order.
 
     `datasets` holds opened stores by path, for data that is not on disk. Every job's batches are
-    split over `devices`; 0 = one, or for images as many as would else stay idle.
+    split over `devices`.
     """
     for job in jobs:
-        check(devices or 1, jax.local_device_count(), job.spec.batch_size)
+        check(devices, jax.local_device_count(), job.spec.batch_size)
     opened = dict(datasets or {})
     for job in jobs:
         if job.data.path not in opened:
@@ -48,9 +47,7 @@ def run(
     folders = {job.id: out / job.id for job in jobs}
     todo = [job for job in unique(jobs) if not is_finished(folders[job.id])]
     kinds = [(job.program, shapes(selected[job.data])) for job in todo]
-    # By all jobs, finished or not: a run resumed is split as it was.
-    own = devices or idle_devices([(job.spec, selected[job.data]) for job in unique(jobs)])
-    bundles = bundle(todo, kinds, jax.local_device_count() // own)
+    bundles = bundle(todo, kinds, jax.local_device_count() // devices)
 
     def work(jobs: Sequence[Job]) -> None:
         train_members(
@@ -58,10 +55,10 @@ def run(
             [selected[job.data] for job in jobs],
             [folders[job.id] for job in jobs],
             on_progress,
-            devices=own,
+            devices=devices,
         )
 
-    on_all_devices(work, bundles, own)
+    on_all_devices(work, bundles, devices)
     return [folders[job.id] for job in jobs]
 
 
@@ -71,16 +68,6 @@ def unique(jobs: Sequence[Job]) -> list[Job]:
 
 def shapes(data: Dataset) -> Any:
     return layout_of(data, 1), data.features
-
-
-def idle_devices(runs: Sequence[tuple[Spec, Dataset]]) -> int:
-    """How many devices each of these runs may have to itself; small networks gain by one only."""
-    large = all(
-        torso_for(spec.torso, layout_of(data, spec.stack).obs_shape) in IMAGES
-        for spec, data in runs
-    )
-    most = jax.local_device_count() // max(1, len(runs))
-    return even(max(1, most), [spec.batch_size for spec, _ in runs]) if large else 1
 
 
 def bundle(jobs: Sequence[Job], kinds: Sequence[Any], devices: int) -> list[list[Job]]:

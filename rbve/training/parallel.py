@@ -6,7 +6,7 @@ ranking weights) see the whole batch, and a run gives the same parameters but fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,8 +71,3 @@ def check(count: int, available: int, batch_size: int) -> None:
             f"a batch of {batch_size} cannot be split evenly over {count} devices; choose another "
             "--batch-size or --devices 1"
         )
-
-
-def even(count: int, batch_sizes: Sequence[int]) -> int:
-    """The most devices, up to `count`, over which all these batches split evenly."""
-    return max(n for n in range(1, count + 1) if not any(size % n for size in batch_sizes))

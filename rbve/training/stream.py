@@ -24,7 +24,7 @@ from rbve.training.table import Columns
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw
 
 CHUNK_BYTES = 1 << 25  # of batches handed over at once, about
-CHUNKS_AHEAD = 2
+CHUNKS_AHEAD = 1
 THREAD = "rbve batches"
 BLOCKS_AT_ONCE = 16  # of drawn row numbers
 

@@ -13,7 +13,7 @@ import pytest
 from rbve.data import Dataset, Episode
 from rbve.sweep import local
 from rbve.training.checkpoint import read_tensors
-from rbve.training.parallel import check, even, team
+from rbve.training.parallel import check, team
 from rbve.training.run import CHECKPOINT, MemberRun, train_members
 from rbve.training.spec import Job
 from rbve.training.table import pack
@@ -23,13 +23,13 @@ Maker = Callable[..., Job]
 PLAN = {"steps": 40, "every": 20, "stack": 2, "env": None, "torso": "board"}
 
 
-def frames(count: int = 20, side: int = 6) -> Dataset:
+def frames() -> Dataset:
     """Rewards that differ by far, so that the ranking weights do."""
     rng = np.random.default_rng(0)
     episodes = []
-    for index in range(count):
+    for index in range(20):
         steps = 1 + index % 7
-        obs = rng.integers(0, 256, (steps + 1, side, side, 1), np.uint8)
+        obs = rng.integers(0, 256, (steps + 1, 6, 6, 1), np.uint8)
         reward = rng.normal(scale=3, size=steps)
         episodes.append(
             Episode.from_steps(obs, rng.integers(3, size=steps), reward, bool(index % 2))
@@ -110,21 +110,6 @@ def test_images_stay_split(small_job: Maker, tmp_path: Path) -> None:
     assert "all-to-all" not in text
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"), [("images", "all"), ("two images", "half"), ("board", 1), ("odd", 1)]
-)
-def test_images_take_idle_devices(kind: str, expected: object, small_job: Maker) -> None:
-    there = jax.local_device_count()
-    size = 27 if kind == "odd" else 2 * there
-    plan = {"batch_size": size, "env": None}
-    jobs = [small_job("bve", plan, seed=seed) for seed in range(2 if kind == "two images" else 1)]
-    data = frames(2, side=6 if kind == "board" else 20)
-    wanted = {"all": there, "half": there // 2}.get(str(expected), expected)
-    if kind == "odd" and there % 3 == 0:
-        pytest.skip("27 splits over these devices")
-    assert local.idle_devices([(job.spec, data) for job in jobs]) == wanted
-
-
 def test_uneven_batches_and_missing_devices_are_refused() -> None:
     with pytest.raises(ValueError, match="a batch of 33 cannot be split evenly over 2 devices"):
         check(2, 4, 33)
@@ -132,6 +117,13 @@ def test_uneven_batches_and_missing_devices_are_refused() -> None:
         check(5, 4, 32)
     with pytest.raises(ValueError, match="devices must lie in"):
         team(10_000, 32)
-    assert even(4, [32, 6]) == 2
-    assert even(4, [33]) == 3
-    assert even(1, [7]) == 1
+
+
+def test_a_sweep_of_split_runs(small_job: Maker, tmp_path: Path) -> None:
+    """Groups of devices take the jobs; each equals the run on one device."""
+    jobs = [small_job("bve", {"steps": 20, "every": 20, "env": None}, seed=seed) for seed in (0, 1)]
+    whole = local.run(jobs, tmp_path / "one")
+    split = local.run(jobs, tmp_path / "two", devices=2)
+    for one, two in zip(whole, split, strict=True):
+        for key, value in state(one).items():
+            np.testing.assert_allclose(state(two)[key], value, rtol=1e-5, atol=1e-5)

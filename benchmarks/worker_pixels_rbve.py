@@ -1,0 +1,87 @@
+"""Worker: DDQN on pixels as `rbve train` does it, or only the picking of its batches."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from workers import serve
+
+from rbve import backend
+
+backend.prepare()
+
+from rbve.data import load  # noqa: E402
+from rbve.sweep import local  # noqa: E402
+from rbve.training.run import Progress  # noqa: E402
+from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
+from rbve.training.table import pack  # noqa: E402
+
+STACK = 4
+
+
+def prepare(path: str) -> Callable[..., dict[str, Any]]:
+    return functools.partial(answer, path)
+
+
+def answer(path: str, what: str, batch: int, updates: int) -> dict[str, Any]:
+    return (train if what == "train" else pick)(path, batch, updates)
+
+
+def train(path: str, batch: int, updates: int) -> dict[str, Any]:
+    """Updates per second after the first interval, in which programs are compiled."""
+    plan = Spec(
+        algorithm="dqn",
+        torso="atari_valid",  # d3rlpy's encoder pads nothing
+        stack=STACK,
+        batch_size=batch,
+        steps=2 * updates,
+        every=updates,
+    )
+    spec, config = resolve(plan, {})
+    job = Job(DataRef(path), spec, config, target_period=125)
+    marks: list[tuple[float, float]] = []
+    waits: list[float] = []
+
+    def note(progress: Progress) -> None:
+        marks.append((time.perf_counter(), time.process_time()))
+        waits.append(progress.metrics["wait_share"])
+
+    with tempfile.TemporaryDirectory() as out:
+        local.run([job], Path(out), note, {path: load(path)})
+    (wall, cpu), (later, cpu_later) = marks
+    return {
+        "rate": updates / (later - wall),
+        "cpu_rate": updates / (cpu_later - cpu),
+        "wait_share": waits[-1],
+    }
+
+
+def pick(path: str, batch: int, updates: int) -> dict[str, Any]:
+    """Batches per second, and the same bytes copied by one call from neighbouring rows."""
+    data = load(path)
+    spec = Spec(stack=STACK)
+    columns = pack([data], spec.view, "state", STACK, in_memory=False).columns[0]
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, len(columns.row), (updates, batch))
+    frames = np.asarray(data.obs[: 2 * STACK * batch])
+    copy = np.empty_like(frames)
+    columns.pick(rows.reshape(-1)[:batch])
+    picked = copied = 0.0
+    for row in rows:
+        start = time.perf_counter()
+        columns.pick(row)
+        between = time.perf_counter()
+        np.copyto(copy, frames)
+        picked += between - start
+        copied += time.perf_counter() - between
+    return {"rate": updates / picked, "copy_rate": updates / copied}
+
+
+if __name__ == "__main__":
+    serve(prepare)
