@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
 import select
@@ -41,17 +40,17 @@ class Tab:
     def __init__(self, profile: Path) -> None:
         near, far = os.pipe(), os.pipe()  # commands to the browser, answers from it
         self.commands, self.answers = near[1], far[0]
-        # Chromium reads commands from descriptor 3 and answers on 4.
-        own = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (near[0], far[1])]
         options = [f"--user-data-dir={profile}", "--remote-debugging-pipe", "about:blank"]
+        # Chromium reads commands from descriptor 3 and answers on 4. A shell puts the pipes there:
+        # doing so in Python means a plain fork, which JAX warns of.
+        pipes = f'exec "$0" "$@" 3<&{near[0]} 4>&{far[1]}'
         self.process = subprocess.Popen(
-            [str(BROWSER), *QUIET, *options],
-            preexec_fn=lambda: [os.dup2(end, 3 + k) for k, end in enumerate(own)] and None,
-            pass_fds=(3, 4),
+            ["bash", "-c", pipes, str(BROWSER), *QUIET, *options],
+            pass_fds=(near[0], far[1]),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for end in (near[0], far[1], *own):
+        for end in (near[0], far[1]):
             os.close(end)
         self.buffer = b""
         self.count = 0
