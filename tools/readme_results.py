@@ -12,9 +12,10 @@ from rbve import rows
 from rbve.files import write_atomically
 from rbve.report.claims.judge import judge_all
 from rbve.report.claims_table import tally
+from rbve.report.effects import SCORE
 from rbve.report.study.gather import gather
 from rbve.report.study.measures import centre
-from rbve.report.study.scores import SCORE, results
+from rbve.report.study.scores import results
 
 ROOT = Path(__file__).parents[1]
 FOLDER, README = ROOT / "results", ROOT / "README.md"

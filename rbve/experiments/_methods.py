@@ -47,3 +47,11 @@ ALL = (BC, FILTERED_BC, MC, DDQN, CQL, REM, BCQ, IQN, BVE, RBVE, RBVE_PAPER, RDQ
 def fixed(algorithm: str, **settings: object) -> Method:
     """A method with one setting, where the question is not which setting is best."""
     return Method(algorithm, settings=settings)
+
+
+# How strongly actions the data did not take are pushed down: from not at all.
+STRENGTHS = tuple(
+    fixed(algorithm, lam=lam)
+    for algorithm in ("rbve", "rdqn")
+    for lam in (0.0, 0.005, 0.05, 0.5, 5.0)
+)

@@ -25,11 +25,13 @@ def read(paths: Iterable[str | Path]) -> Findings:
     """All runs below the paths, and what those of a study say about the paper's claims."""
     from rbve import rows
     from rbve.report.claims.judge import judge_all
-    from rbve.sweep.results import jobs_of, theory_runs
+    from rbve.sweep.results import EXPERIMENTS, THEORY
 
     given = [Path(path) for path in paths]
     # A study of theory alone has no trained runs, which is not worth a complaint.
-    trained = [path for path in given if jobs_of([path]) or not theory_runs([path])]
+    trained = [
+        path for path in given if (path / EXPERIMENTS).is_dir() or not (path / THEORY).is_dir()
+    ]
     runs = rows.find(trained)
     return Findings(given, runs, judge_all(given, runs))
 

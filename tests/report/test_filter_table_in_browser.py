@@ -37,13 +37,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(sections, tmp_path_factory.mktemp("page"), "Title", "about")
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    tab = Tab(tmp_path_factory.mktemp("profile"))
-    yield tab
-    tab.close()
-
-
 @pytest.fixture
 def tab(browser: Tab, page: Path) -> Iterator[Tab]:
     browser.open(page)

@@ -16,7 +16,6 @@ from rbve.report.summary import distinct
 from rbve.rows import Run
 from rbve.sweep.results import jobs_of
 
-SCORE = "normalised_return"
 ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
 PAPER_SAMPLES = 64  # N = N' of IQN
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from rbve.report.effects import SCORE
 from rbve.report.filter_table import Cell, filter_table
 from rbve.report.finals import Final, final_of
 from rbve.report.labels import describe
 from rbve.report.page import Section
 from rbve.report.study.command import command, settings
-from rbve.report.study.gather import SCORE, Study, problem_order, shown
+from rbve.report.study.gather import Study, problem_order, shown
 from rbve.report.study.html import paragraph
 from rbve.rows import Run
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rbve.report import statistics
 from rbve.report.chart import Chart, Mark, Panel, Series
+from rbve.report.effects import SCORE
 from rbve.report.finals import (
     Final,
     Problem,
@@ -20,7 +21,7 @@ from rbve.report.finals import (
     on_other_datasets,
 )
 from rbve.report.labels import describe
-from rbve.report.study.gather import SCORE, Shown, Study, by_method, by_problem
+from rbve.report.study.gather import Shown, Study, by_method, by_problem
 from rbve.report.study.html import folded, paragraph, table
 from rbve.report.study.measures import SCORE_WORDS, centre, n_words
 from rbve.report.table import ABSENT, number
