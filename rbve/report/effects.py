@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from rbve.report.across import Interval, interval, mean_of_tasks
 from rbve.report.finals import Final, Problem, aligned, on_other_datasets
 from rbve.report.statistics import Floats
@@ -40,16 +38,6 @@ def values(
 
 def problems(found: Sequence[Final], where: Where) -> list[Problem]:
     return sorted({each.problem for each in found if where(each.problem)}, key=lambda p: p.label)
-
-
-def logarithm(value: Floats) -> Floats:
-    """log₁₀(1 + x): over-estimation spans a dozen powers of ten, and may be 0."""
-    return np.log10(1.0 + np.minimum(np.nan_to_num(value, nan=1e30, posinf=1e30), 1e30))
-
-
-def signed_logarithm(value: Floats) -> Floats:
-    """±log₁₀(1 + |x|): errors of either sign that span powers of ten."""
-    return np.sign(np.nan_to_num(value, nan=1.0)) * logarithm(np.abs(value))
 
 
 def identity(value: Floats) -> Floats:

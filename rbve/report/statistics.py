@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 LEVEL = 0.95
 RESAMPLES = 10_000
 SEED = 0
+RUNAWAY = 1e30  # stands for values that left the range of floats
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +31,12 @@ class Estimate(NamedTuple):
 
 def finite(values: Iterable[float | None]) -> Floats:
     return np.array([v for v in values if v is not None and math.isfinite(v)], dtype=np.float64)
+
+
+def logarithm(values: Floats) -> Floats:
+    """±log₁₀(1 + |x|): errors span a dozen powers of ten and may be 0; a runaway counts as 10³⁰."""
+    known = np.nan_to_num(values, nan=RUNAWAY, posinf=RUNAWAY, neginf=-RUNAWAY)
+    return np.sign(known) * np.log10(1 + np.minimum(np.abs(known), RUNAWAY))
 
 
 def standard_error(values: Floats) -> float | None:

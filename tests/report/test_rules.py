@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbve.report import effects, finals, rules
+from rbve.report import effects, finals, rules, statistics
 from rbve.report.claims import CLAIMS
 from rbve.report.claims.claim import worst
 from rbve.report.effects import Pick
@@ -111,7 +111,9 @@ def test_lower_is_better_where_the_sign_says_so() -> None:
         Final(f.problem, f.algorithm, f.settings, f.seed, {**f.values, "normalised_return": 0.0})
         for f in found
     ]
-    judged = rules.better(choose, A, {"b": B}, everywhere, "overestimation", -1, effects.logarithm)
+    judged = rules.better(
+        choose, A, {"b": B}, everywhere, "overestimation", -1, statistics.logarithm
+    )
     assert judged.verdict == "reproduced"
     common, other = np.log10(2 / (1 + 1e6)), np.log10(3 / (1 + 1e7))
     expected = (3 * common + other) / 4
@@ -210,7 +212,7 @@ def test_steadier_counts_changes_up_and_down_alike() -> None:
 
 def test_errors_of_either_sign_on_a_log_scale() -> None:
     values = np.array([-99.0, 0.0, 9.0, np.inf, -np.inf])
-    np.testing.assert_allclose(effects.signed_logarithm(values), [-2, 0, 1, 30, -30])
+    np.testing.assert_allclose(statistics.logarithm(values), [-2, 0, 1, 30, -30])
 
 
 def test_every_claim_has_a_rule_and_judges_nothing_as_not_run() -> None:

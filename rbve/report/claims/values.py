@@ -17,8 +17,8 @@ from rbve.report.claims.claim import (
     share,
     worst,
 )
-from rbve.report.effects import logarithm, signed_logarithm
 from rbve.report.rules import better, between, ordered, rising
+from rbve.report.statistics import logarithm
 
 CLAIMS = (
     Claim(
@@ -51,7 +51,7 @@ CLAIMS = (
             quiet,
             "value_error",
             1,
-            signed_logarithm,
+            logarithm,
         ),
         FOR_ATARI,
     ),

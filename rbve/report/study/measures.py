@@ -11,7 +11,7 @@ import numpy as np
 from rbve.report import statistics
 from rbve.report.across import Scores, interval, median_of_tasks
 from rbve.report.chart import Point, Scale
-from rbve.report.statistics import Floats
+from rbve.report.statistics import logarithm
 from rbve.report.table import number
 
 NAMES = {
@@ -34,13 +34,16 @@ class Centre(NamedTuple):
     value: float  # NaN without a finite value
     low: float | None  # 95% interval over datasets; None below two
     high: float | None
-    n: int  # datasets with a finite value
-    missing: int = 0  # datasets without
+    n: int  # datasets counted
+    runaway: int = 0  # datasets whose value is not finite
+    counted: bool = False  # as RUNAWAY; else left out
 
     def point(self, x: float | str, note: str = "") -> Point:
         words = [note] if note else []
-        if self.missing:
-            words.append(f"{self.missing} of {self.n + self.missing} not finite, left out")
+        if self.runaway:
+            known = self.n if self.counted else self.n + self.runaway
+            how = "counted as 10³⁰" if self.counted else "left out"
+            words.append(f"{self.runaway} of {known} not finite, {how}")
         return Point(x, self.value, self.low, self.high, self.n, "; ".join(words))
 
     @property
@@ -48,10 +51,6 @@ class Centre(NamedTuple):
         if self.low is None or self.high is None:
             return number(self.value)
         return f"{number(self.value)} [{number(self.low)}, {number(self.high)}]"
-
-
-def fold(values: Floats) -> Floats:
-    return np.sign(values) * np.log10(1 + np.abs(values))
 
 
 def unfold(value: float) -> float:
@@ -65,23 +64,28 @@ def unfolded(found: Centre) -> Centre:
 
 def centre(values: Iterable[float], measure: str) -> Centre:
     """Mean over datasets with its bootstrap interval, on the measure's own scale."""
-    given = list(values)
-    kept = statistics.finite(given)
-    found = statistics.estimate(fold(kept) if measure in FOLDED else kept)
-    known = Centre(found.mean, found.low, found.high, found.n, len(given) - found.n)
-    return unfolded(known) if measure in FOLDED else known
+    given = np.array(list(values), np.float64)
+    runaway = int((~np.isfinite(given)).sum())
+    folded = measure in FOLDED
+    found = statistics.estimate(logarithm(given) if folded else given)
+    known = Centre(found.mean, found.low, found.high, found.n, runaway, folded)
+    return unfolded(known) if folded else known
 
 
 def median_over(tasks: Scores, measure: str) -> Centre:
     """Median over tasks of their centres, datasets resampled within each task."""
-    known = {name: statistics.finite(values) for name, values in tasks.items()}
-    missing = sum(len(tasks[name]) - len(values) for name, values in known.items())
-    kept = {name: fold(v) if measure in FOLDED else v for name, v in known.items() if len(v)}
+    folded = measure in FOLDED
+    runaway = sum(int((~np.isfinite(values)).sum()) for values in tasks.values())
+    known = {
+        name: logarithm(values) if folded else statistics.finite(values)
+        for name, values in tasks.items()
+    }
+    kept = {name: values for name, values in known.items() if len(values)}
     if not kept:
-        return Centre(math.nan, None, None, 0, missing)
+        return Centre(math.nan, None, None, 0, runaway)
     found = interval(kept, median_of_tasks)
-    result = Centre(found.value, found.low, found.high, found.n, missing)
-    return unfolded(result) if measure in FOLDED else result
+    result = Centre(found.value, found.low, found.high, found.n, runaway, folded)
+    return unfolded(result) if folded else result
 
 
 def axis(measure: str) -> Scale:

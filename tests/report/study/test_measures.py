@@ -12,7 +12,7 @@ from rbve.report.study import measures
 
 def test_scores_are_averaged_as_they_are():
     found = measures.centre([0.0, 99.0], "normalised_return")
-    assert found == (49.5, 0.0, 99.0, 2, 0)
+    assert found == (49.5, 0.0, 99.0, 2, 0, False)
 
 
 def test_errors_are_averaged_on_a_log_scale_and_turned_back():
@@ -30,12 +30,18 @@ def test_signed_errors_keep_their_sign():
     assert (alone.low, alone.high, alone.n) == (None, None, 1)
 
 
-def test_what_is_not_finite_is_left_out_and_said():
-    found = measures.centre([math.nan, math.inf, 5.0, 5.0], "overestimation")
-    assert (found.value, found.n, found.missing) == (pytest.approx(5.0), 2, 2)
+def test_runaway_errors_count_as_the_claims_count_them():
+    # log₁₀: 30, 30, 0, 0.
+    found = measures.centre([math.nan, math.inf, 0.0, 0.0], "overestimation")
+    assert (found.value, found.n) == (pytest.approx(1e15), 4)
+    assert found.point("x").note == "2 of 4 not finite, counted as 10³⁰"
+
+
+def test_scores_that_are_not_finite_are_left_out_and_said():
+    found = measures.centre([math.nan, math.inf, 5.0, 5.0], "return")
+    assert (found.value, found.n, found.point("x").n) == (5.0, 2, 2)
     assert found.point("x").note == "2 of 4 not finite, left out"
-    assert found.point("x").n == 2
-    nothing = measures.centre([math.nan], "overestimation")
+    nothing = measures.centre([math.nan], "return")
     assert math.isnan(nothing.value)
     assert (nothing.n, nothing.text) == (0, "–")
 
@@ -48,7 +54,7 @@ def test_text_has_the_interval_where_there_is_one():
 def test_the_median_over_environments():
     tasks = {"a": np.array([0.0, 0.0]), "b": np.array([9.0, 9.0]), "c": np.array([999.0, math.nan])}
     found = measures.median_over(tasks, "overestimation")
-    assert (found.value, found.n, found.missing) == (pytest.approx(9.0), 5, 1)
+    assert (found.value, found.n, found.runaway) == (pytest.approx(9.0), 6, 1)
     assert measures.median_over({**tasks, "b": np.array([1.0, 99.0])}, "return").value == 50.0
     assert measures.median_over({"a": np.array([math.nan])}, "return").n == 0
 
