@@ -137,13 +137,15 @@ def show_claims(judged: Sequence[Any], as_json: bool) -> None:
     from rbve.report import claims_table
 
     if as_json:
-        names = [name.replace(" ", "_").replace("'", "") for name in claims_table.COLUMNS]
+        names = [name.lower().replace(" ", "_").replace("'", "") for name in claims_table.COLUMNS]
         lines = [dict(zip(names, claims_table.cells(each), strict=True)) for each in judged]
         print(json.dumps({"claims": lines}))
         return
-    table = Table("verdict", "claim", "judged on", title=Text("The paper's claims, measured here"))
+    shown = ("verdict", "claim", "judged on", "on MinAtar")
+    table = Table(*shown, title=Text("The paper's claims, measured here"))
     for each in judged:
-        table.add_row(each.judgement.verdict, Text(each.claim.text), Text(each.claim.here))
+        found = dict(zip(claims_table.COLUMNS, claims_table.cells(each), strict=True))
+        table.add_row(*(Text(found[name]) for name in shown))
     output().print(table)
     output().print(claims_table.tally(judged))
 

@@ -23,6 +23,16 @@ EXPERT = 90.0  # normalised score that 'almost reaches' the online agent's best
 CLOSE = 10.0  # points of normalised score that still count as 'similar'
 
 FOR_ATARI, FOR_LAB = "bsuite for Atari", "bsuite for DeepMind Lab"
+ATARI = "Atari's own scores"  # bsuite cannot stand in for them
+
+# Where MinAtar asks what bsuite's experiments ask in Atari's place.
+MINATAR = {
+    "": "minatar",
+    "bsuite": "minatar",
+    "fractions": "minatar_fractions",
+    "reward_distribution": "minatar_rewards",
+    "ranking_strength": "minatar_strength",
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,11 @@ class Claim:
     here: str = "bsuite, 10% of the episodes"  # what stands in for the paper's data
     experiment: str = "bsuite"  # whose runs are judged; "" = none are needed
     printed: str = ""  # the paper's own numbers, where it prints any
+
+    @property
+    def minatar(self) -> str:
+        """Whose runs judge it a second time, by the same rule; "" = it is not about Atari."""
+        return MINATAR[self.experiment] if self.here in (FOR_ATARI, ATARI) else ""
 
 
 def standard(problem: Problem) -> bool:

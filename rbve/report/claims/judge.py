@@ -1,4 +1,7 @@
-"""Every claim judged by the rows of a study, and of its own experiment alone."""
+"""Every claim judged by the rows of a study, and of its own experiment alone.
+
+Claims about Atari are judged twice: where bsuite stands in for it, and where MinAtar does.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from rbve.sweep.results import jobs_of, theory_runs
 class Judged(NamedTuple):
     claim: Claim
     judgement: Judgement
+    minatar: Judgement | None = None  # None: the claim is not about Atari
 
 
 def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
@@ -25,10 +29,14 @@ def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
         return []
     evaluated = finals(runs)
 
-    def evidence(claim: Claim) -> Sequence[Any]:
-        if claim.experiment in theory:
-            return theory[claim.experiment]
-        jobs = experiments.get(claim.experiment, set())
+    def evidence(experiment: str) -> Sequence[Any]:
+        if experiment in theory:
+            return theory[experiment]
+        jobs = experiments.get(experiment, set())
         return [each for each in evaluated if each.job in jobs]
 
-    return [Judged(claim, claim.judge(evidence(claim))) for claim in CLAIMS]
+    def judged(claim: Claim) -> Judged:
+        again = claim.judge(evidence(claim.minatar)) if claim.minatar else None
+        return Judged(claim, claim.judge(evidence(claim.experiment)), again)
+
+    return [judged(claim) for claim in CLAIMS]
