@@ -34,7 +34,9 @@ from rbve.recording import online_host, scripts  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
+from rbve.training import presets  # noqa: E402
 from rbve.training.measures import normalised  # noqa: E402
+from rbve.training.notes import notes  # noqa: E402
 from rbve.training.run import POLICY, Progress  # noqa: E402
 from rbve.training.spec import INT32, DataRef, Job, Spec, resolve  # noqa: E402
 
@@ -153,25 +155,25 @@ def train(
     data: Dataset | str | Path,
     algorithm: str = "rbve",
     *,
-    steps: int = 100_000,
+    steps: int | None = None,
     env: str | None = None,
     seed: int = 0,
-    learning_rate: float = 3e-4,
-    target_period: int = 0,
+    learning_rate: float | None = None,
+    target_period: int | None = None,
     out: str | Path | None = None,
     spec: dict[str, Any] | None = None,
+    preset: str | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     **settings: Any,
 ) -> Policy:
     """Train one policy.
 
     `settings` are the algorithm's own numbers and choices, such as lam=0.5 or filter="none";
-    `spec` holds further fields of rbve.training.spec.Spec, such as {"gamma": 0.997}. With `out`,
-    rows and checkpoints stay there and an interrupted run resumes.
+    `spec` holds further fields of rbve.training.spec.Spec, such as {"gamma": 0.997}. A preset, such
+    as "rlu-atari", says what is not given here; without one, 100,000 updates at learning rate 3e-4,
+    the target copied every updates/800. With `out`, rows and checkpoints stay there and an
+    interrupted run resumes.
     """
-    plan, config = resolve(
-        Spec(algorithm=algorithm, steps=steps, env=env, **(spec or {})), settings
-    )
     held = {IN_MEMORY: data} if isinstance(data, Dataset) else {}
     path = IN_MEMORY if isinstance(data, Dataset) else str(data)
     if out is not None and held:
@@ -180,7 +182,16 @@ def train(
             "rbve.data.write first"
         )
     mark = "" if held else fingerprint(Path(path))
-    job = Job(DataRef(path, fingerprint=mark), plan, config, learning_rate, target_period, seed)
+    opened = data if isinstance(data, Dataset) else load(data, verify=False)
+    asked = {"steps": steps, "learning_rate": learning_rate, "target_period": target_period}
+    fields = {"steps": 100_000, "learning_rate": 3e-4, "target_period": 0, **presets.load(preset)}
+    fields |= {name: value for name, value in asked.items() if value is not None} | (spec or {})
+    rate, period = fields.pop("learning_rate"), fields.pop("target_period")
+    fields["stack"] = fields.get("stack", 1) or presets.frames_to_join([opened.obs_shape])
+    plan, config = resolve(Spec(algorithm=algorithm, env=env, **fields), settings)
+    for note in notes(path, opened, [(algorithm, plan.options)]):
+        warnings.warn(note, stacklevel=2)
+    job = Job(DataRef(path, fingerprint=mark), plan, config, rate, period, seed)
     with tempfile.TemporaryDirectory() as scratch:
         folder = local.run([job], Path(out or scratch), on_progress, held)[0]
         return Policy.load(folder / POLICY)

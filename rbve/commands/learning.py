@@ -11,8 +11,13 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from rbve import algorithms, console, experiments
 from rbve.commands.arguments import EnvName, Json, need_one
+from rbve.training.presets import PRESETS
 
 ALGORITHMS = ", ".join(algorithms.names())
+PRESET_HELP = (
+    f"The paper's settings for a benchmark, where no other flag is given: {', '.join(PRESETS)}. "
+    "Add --help to see them."
+)
 EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in experiments.names())
 
 
@@ -53,11 +58,13 @@ def train(
     n_step: int = 1,
     clip_rewards: bool = False,
     eval_episodes: int = 100,
+    final_evaluations: int = 5,
     keep: float = 1.0,
     keep_seed: int = 0,
     side: Literal["all", "above", "below"] = "all",
     action: Literal["chosen", "executed"] = "chosen",
     devices: int = 1,
+    preset: Annotated[str | None, arg(metavar="NAME", help=PRESET_HELP)] = None,
     as_json: Json = False,
 ) -> None:
     """Train on one or more datasets: every combination of data, algorithm, setting and seed.
@@ -79,7 +86,7 @@ def train(
         torso: What turns an observation into features: dense layers, the convolutions of the paper
             (atari; atari_valid pads nothing) or MinAtar's (board); auto = by the shape.
         hidden: Units per dense layer. Default: 56 56 for mlp, 512 for atari, 128 for board.
-        stack: Frames joined into one observation (Atari: 4).
+        stack: Frames joined into one observation; 0 = 4, unless the data holds them joined.
         rows: Where rows wait to be drawn; auto = in memory up to 1 GiB (16 MiB of
             pixels), else on disk.
         td: Form of the TD loss.
@@ -87,6 +94,7 @@ def train(
         n_step: Window of summed rewards.
         clip_rewards: Clip rewards to [-1, 1].
         eval_episodes: Episodes per evaluation.
+        final_evaluations: Last evaluations whose mean is the final figure.
         keep: Share of the episodes to train on.
         keep_seed: Seed of that choice.
         side: Only episodes above, or not above, the mean return.
@@ -98,15 +106,20 @@ def train(
     from rbve import rows as result_rows
     from rbve.data.manifest import fingerprint
     from rbve.sweep import grid
+    from rbve.training.notes import notes
+    from rbve.training.presets import frames_to_join
     from rbve.training.run import is_finished
     from rbve.training.spec import DataRef, Spec, resolve
 
+    del preset  # its fields are the defaults of the others by now (rbve/cli.py)
     need_one("DATA", data)
     need_one("--algorithm", algorithm)
     need_one("--seed", seed)
     need_one("--learning-rate", learning_rate)
     refs = [DataRef(str(path), keep, keep_seed, side, action, fingerprint(path)) for path in data]
     where = grid.evaluation_env(data, env)
+    opened = [api.load(path, verify=False) for path in data]
+    stack = stack or frames_to_join([each.obs_shape for each in opened])
     specs = []
     for name, settings in grid.combinations(algorithm, set):
         plan = Spec(
@@ -124,8 +137,12 @@ def train(
             every=every,
             env=where,
             eval_episodes=eval_episodes,
+            final_evaluations=final_evaluations,
         )
         specs.append(resolve(plan, settings))
+    plans = [(spec.algorithm, spec.options) for spec, _ in specs]
+    for path, each in zip(data, opened, strict=True):
+        console.show_notes(notes(str(path), each, plans))
     members = grid.jobs(refs, specs, seed, learning_rate, target_period)
     left = [job for job in members if not is_finished(out / job.id)]
     with console.bar(f"training {len(left)} members", steps * len(left), "updates") as bar:

@@ -12,7 +12,7 @@ from rbve import algorithms
 
 DATA = ("keep", "keep_seed", "side", "action")
 OWN_WAY = ("algorithm", "algorithm_version", "options", "steps", "env")  # told below
-WITHOUT_FLAG = ("eval_epsilon", "final_evaluations")
+WITHOUT_FLAG = ("eval_epsilon",)
 
 
 @cache

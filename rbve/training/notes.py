@@ -1,0 +1,36 @@
+"""What one should know of data before training on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rbve import algorithms
+from rbve.data.dataset import Dataset
+
+
+def notes(name: str, data: Dataset, plans: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """`plans`: algorithms and their options."""
+    fragments = int(np.count_nonzero(~data.complete))
+    if not fragments:
+        return []
+    weigh, leave = [], []
+    for algorithm, options in plans:
+        if algorithms.load(algorithm).bootstrap == "return":
+            leave.append(algorithm)
+        elif options.get("filter", "none") != "none":
+            weigh.append(algorithm)
+    does = []
+    if weigh:
+        words = ", ".join(dict.fromkeys(weigh))
+        does.append(f"the weights of {words} go by the return of the whole episode instead")
+    if leave:
+        does.append(f"{', '.join(dict.fromkeys(leave))} leaves them out")
+    if not does:
+        return []
+    return [
+        f"{name}: {fragments:,} of {data.num_episodes:,} episodes are fragments, such as SARSA "
+        f"tuples, whose reward-to-go V̂ is not known: {'; '.join(does)}"
+    ]
