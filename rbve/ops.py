@@ -85,6 +85,21 @@ def scale_to_range(bits: Array, count: Array) -> Array:
     return (bits_hi * count_hi + (cross >> 16) + (carry >> 16)).astype(jnp.int32)
 
 
+RESCALE_SLOPE = 1e-3  # ε of h (R2D2)
+
+
+def rescale(x: Array) -> Array:
+    """h(x) = sign(x)(√(|x| + 1) − 1) + εx: large values shrink, small ones keep their order."""
+    return jnp.sign(x) * (jnp.sqrt(jnp.abs(x) + 1.0) - 1.0) + RESCALE_SLOPE * x
+
+
+def unscale(y: Array) -> Array:
+    """h⁻¹, written without the difference of nearly equal numbers that the textbook form has."""
+    shifted = jnp.abs(y) + 1.0 + RESCALE_SLOPE
+    root = 2.0 * shifted / (jnp.sqrt(1.0 + 4.0 * RESCALE_SLOPE * shifted) + 1.0)
+    return jnp.sign(y) * (root * root - 1.0)
+
+
 @dataclass(frozen=True)
 class TD:
     """Temporal-difference loss per item. Losses call it and need not know its form."""
@@ -92,13 +107,18 @@ class TD:
     form: Literal["square", "huber"] = (
         "square"  # the paper writes the square; public DQN code Huber
     )
+    rescaled: bool = False  # networks say h(Q); the Bellman equation holds for Q
 
     def __post_init__(self) -> None:
         if self.form not in ("square", "huber"):
             raise ValueError(f"td must be 'square' or 'huber'; got {self.form!r}")
 
     def target(self, reward: Array, discount: Array, next_value: Array) -> Array:
-        return jax.lax.stop_gradient(reward + discount * next_value)
+        if self.rescaled:
+            goal = rescale(reward + discount * unscale(next_value))
+        else:
+            goal = reward + discount * next_value
+        return jax.lax.stop_gradient(goal)
 
     def penalty(self, error: Array) -> Array:
         return square(error) if self.form == "square" else huber(error)

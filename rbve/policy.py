@@ -15,11 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from rbve import algorithms
+from rbve import algorithms, ops
 from rbve.algorithms import Algorithm
 from rbve.data.features import Features
 from rbve.data.inputs import network_input
+from rbve.evaluation.actor import Actor, Look
 from rbve.networks import Network, build
+from rbve.networks.recurrent import Memory, Recurrent, Seen
 from rbve.networks.torsos import hidden_for, torso_for
 from rbve.training.checkpoint import read_tensors, write_tensors
 from rbve.types import Array, Head, Tree
@@ -30,13 +32,19 @@ class Policy:
     algorithm: Algorithm
     options: Any  # the algorithm's Options
     config: Any  # the algorithm's Config
-    network: Network
+    network: Any  # a Network, or a Recurrent where it has a memory
     obs_shape: tuple[int, ...]
     actions: tuple[str, ...]  # names; the index is the id
     hidden: tuple[int, ...]
     info: Mapping[str, Any] = field(default_factory=dict)  # where the policy comes from
     features: Features | None = None  # what the columns of a flat observation mean
     torso: str = "auto"
+    memory: int = 0  # units; with them decisions are made by what start() gives
+    rescaled: bool = False  # the network says h(Q)
+
+    def start(self) -> Session:
+        """An episode of decisions, for policies with a memory and those without."""
+        return Session(self)
 
     def act(
         self,
@@ -89,9 +97,11 @@ class Policy:
         values = np.asarray(self.algorithm.scores(head, mask, self.config, self.options))
         return values[0] if single else values
 
-    def act_function(self) -> Any:
-        """(params, config, obs, legal, key) -> scores, values; for rollouts inside JAX."""
-        return act_function(self.algorithm, self.options, lambda network: network, self.features)
+    def act_function(self) -> Actor:
+        """For rollouts inside JAX; params are the network."""
+        return act_function(
+            self.algorithm, self.options, lambda network: network, self.features, self.rescaled
+        )
 
     def save(self, path: str | Path) -> None:
         vector = ravel_pytree(self.network)[0]
@@ -104,7 +114,9 @@ class Policy:
             "obs_shape": self.obs_shape,
             "actions": self.actions,
             "torso": torso,
-            "hidden": hidden_for(torso, self.hidden),
+            "hidden": hidden_for(torso, self.hidden, self.memory),
+            "memory": self.memory,
+            "rescaled": self.rescaled,
             "info": dict(self.info),
             "features": None if self.features is None else self.features.to_json(),
         }
@@ -123,7 +135,8 @@ class Policy:
         inputs = obs_shape if features is None else (features.size,)
         torso = info.get("torso", "mlp")  # files of earlier versions do not tell
         count, key = len(info["actions"]), jax.random.key(0)
-        empty = build(inputs, count, algorithm.head, options, hidden, key, torso)
+        memory = int(info.get("memory", 0))
+        empty = build(inputs, count, algorithm.head, options, hidden, key, torso, memory)
         vector, unravel = ravel_pytree(empty)
         if arrays["weights"].shape != vector.shape:
             raise ValueError(f"{path}: {arrays['weights'].shape} weights, expected {vector.shape}")
@@ -138,6 +151,8 @@ class Policy:
             info=info["info"],
             features=features,
             torso=torso,
+            memory=memory,
+            rescaled=bool(info.get("rescaled", False)),
         )
 
     @property
@@ -187,9 +202,65 @@ class Policy:
         return np.broadcast_to(mask != 0, shape)
 
     def _heads(self, obs: np.ndarray) -> Head:
-        # Encoded on the host, in the width the log has: float32 would cut large numbers short.
+        if self.memory:
+            raise ValueError(
+                "this policy has a memory: begin an episode with session = policy.start() and call "
+                "session.act(observation, last_reward)"
+            )
+        return self.shown(forward(self.network, self.input(obs)))
+
+    def input(self, obs: np.ndarray) -> Array:
+        """What the network takes. Encoded on the host, in the width the log has: float32 would cut
+        large numbers short."""
         seen = obs if self.features is None else self.features.encode(obs)
-        return forward(self.network, jnp.asarray(network_input(seen)))
+        return jnp.asarray(network_input(seen))
+
+    def shown(self, head: Head) -> Head:
+        """With values in the units of the rewards."""
+        return shown(head, self.rescaled and self.algorithm.values)
+
+
+class Session:
+    """One episode: remembers what the policy saw, did and received."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.last_action = -1
+        self._memory: Any = policy.network.start(1) if policy.memory else None
+        self._first = True
+
+    def act(self, observation: Any, last_reward: float = 0.0, legal: Any = None) -> int:
+        """The best action id; `last_reward` is what the last one brought.
+
+        Where something else was done than what this said, set `last_action` before the next call.
+        """
+        policy = self.policy
+        if not policy.memory:
+            self.last_action = int(policy.act(observation, legal=legal))
+            return self.last_action
+        obs, single = policy._batch(observation)
+        if not single:
+            raise ValueError("a session takes one observation at a time")
+        seen = Seen(
+            policy.input(obs)[None],
+            jnp.full((1, 1), self.last_action, jnp.int32),
+            jnp.full((1, 1), last_reward, jnp.float32),
+            jnp.full((1, 1), self._first),
+        )
+        head, self._memory = recall(policy.network, seen, self._memory)
+        self._first = False
+        mask = None if legal is None else policy._mask(legal, (1, len(policy.actions)))
+        scores = policy.algorithm.scores(head, mask, policy.config, policy.options)
+        self.last_action = int(np.argmax(np.asarray(scores)[0]))
+        return self.last_action
+
+    def decide(self, observation: Any, last_reward: float = 0.0, legal: Any = None) -> str:
+        """The best action by name."""
+        return self.policy.actions[self.act(observation, last_reward, legal)]
+
+
+def shown(head: Head, rescaled: bool) -> Head:
+    return head._replace(q=ops.unscale(head.q)) if rescaled else head
 
 
 @eqx.filter_jit
@@ -198,14 +269,39 @@ def forward(network: Network, obs: Array) -> Head:
     return network(obs, jax.random.key(0))
 
 
+@eqx.filter_jit
+def recall(network: Recurrent, seen: Seen, memory: Memory) -> tuple[Head, Memory]:
+    """The same for steps (1, B) of networks with memory."""
+    return network(seen, memory, jax.random.key(0))
+
+
 def act_function(
-    algorithm: Algorithm, options: Any, unravel: Any, features: Features | None = None
-) -> Any:
-    """The policy as a pure function of its parameters."""
+    algorithm: Algorithm,
+    options: Any,
+    unravel: Any,
+    features: Features | None = None,
+    rescaled: bool = False,
+) -> Actor:
+    """The policy as pure functions of its parameters."""
+    rescaled = rescaled and algorithm.values
 
-    def act(params: Tree, config: Tree, obs: Array, legal: Array | None, key: Array) -> Any:
-        seen = obs if features is None else features.encode(obs, jnp)
-        head = unravel(params)(seen, key)
-        return algorithm.scores(head, legal, config, options), head.q
+    def start(params: Tree, episodes: int) -> Tree:
+        network = unravel(params)
+        return network.start(episodes) if isinstance(network, Recurrent) else ()
 
-    return act
+    def act(
+        params: Tree, config: Tree, look: Look, memory: Tree, legal: Array | None, key: Array
+    ) -> Any:
+        obs = look.obs if features is None else features.encode(look.obs, jnp)
+        network = unravel(params)
+        if isinstance(network, Recurrent):
+            # Memories are empty at an episode's start, so none has to be emptied here.
+            first = jnp.zeros((1, obs.shape[0]), bool)
+            seen = Seen(obs[None], look.last_action[None], look.last_reward[None], first)
+            head, memory = network(seen, memory, key)
+        else:
+            head = network(obs, key)
+        scores = algorithm.scores(head, legal, config, options)
+        return scores, shown(head, rescaled).q, memory
+
+    return Actor(start, act)

@@ -29,6 +29,7 @@ class Outcome(NamedTuple):
     executed: int
     legal: np.ndarray | None
     memory: np.ndarray | None  # of a console, for scripted players
+    action: int = -1  # chosen, whatever was executed; −1 after a reset
 
 
 class Lanes:
@@ -66,7 +67,7 @@ def reset(env: HostEnv, seed: int) -> Outcome:
 def step(env: HostEnv, action: int) -> Outcome:
     obs, reward, terminated, truncated = env.step(action)
     memory = getattr(env, "ram", None)
-    return Outcome(obs, reward, terminated, truncated, env.executed, env.legal, memory)
+    return Outcome(obs, reward, terminated, truncated, env.executed, env.legal, memory, action)
 
 
 class Decision(NamedTuple):

@@ -8,9 +8,10 @@ from typing import Protocol
 import jax.numpy as jnp
 import numpy as np
 
-from rbve.data.inputs import network_input
 from rbve.evaluation.lanes import LANES, Decision, Outcome
-from rbve.policy import Policy, forward
+from rbve.networks.recurrent import Seen
+from rbve.policy import Policy, forward, recall
+from rbve.types import Array, Head
 
 
 class PolicyPlayer:
@@ -18,19 +19,32 @@ class PolicyPlayer:
 
     def __init__(self, policy: Policy, stack: int = 1) -> None:
         self.policy, self.stack = policy, stack
+        self.memory = policy.network.start(LANES) if policy.memory else None
+        self.fresh: set[int] = set()  # lanes whose episode has just begun
 
     def begin(self, lane: int) -> None:
-        """A policy remembers nothing."""
+        self.fresh.add(lane)
 
     def decide(
         self, obs: np.ndarray, legal: np.ndarray | None, waiting: Mapping[int, Outcome]
     ) -> Decision:
         policy = self.policy
-        seen = obs if policy.features is None else policy.features.encode(obs)
-        head = forward(policy.network, jnp.asarray(network_input(seen)))
+        head = self.heads(policy.input(obs), waiting)
         scores = policy.algorithm.scores(head, legal, policy.config, policy.options)
-        q = np.asarray(head.q) if policy.algorithm.values else None
+        q = np.asarray(policy.shown(head).q) if policy.algorithm.values else None
         return Decision(np.argmax(np.asarray(scores), axis=-1), q)
+
+    def heads(self, obs: Array, waiting: Mapping[int, Outcome]) -> Head:
+        if self.memory is None:
+            return forward(self.policy.network, obs)
+        action, reward = np.full(LANES, -1, np.int32), np.zeros(LANES, np.float32)
+        for lane, outcome in waiting.items():
+            action[lane], reward[lane] = outcome.action, outcome.reward
+        first = np.isin(np.arange(LANES), list(self.fresh))
+        self.fresh.clear()
+        seen = Seen(*(jnp.asarray(each)[None] for each in (obs, action, reward, first)))
+        head, self.memory = recall(self.policy.network, seen, self.memory)
+        return head
 
 
 class UniformPlayer:

@@ -20,11 +20,8 @@ import numpy as np
 
 from rbve import ops
 from rbve.envs.base import Env
+from rbve.evaluation.actor import Act, Actor, Look, as_actor
 from rbve.types import Array, Tree
-
-# (params, config, observations (E, ...), legal (E, A) or None, key)
-#   -> scores (E, A) that argmax acts on, values (E, A)
-Act = Callable[[Tree, Tree, Array, Array | None, Array], tuple[Array, Array]]
 
 
 class Evaluation(NamedTuple):
@@ -63,10 +60,16 @@ class Evaluation(NamedTuple):
 
 
 def make_rollout(
-    env: Env, act: Act, episodes: int, epsilon: float, gamma: float, clip_rewards: bool = False
+    env: Env,
+    act: Act | Actor,
+    episodes: int,
+    epsilon: float,
+    gamma: float,
+    clip_rewards: bool = False,
 ) -> Callable[[Tree, Tree, Array], Evaluation]:
     """A pure function (params, config, key) -> Evaluation."""
     actions = len(env.actions)
+    actor = as_actor(act)
 
     def rollout(params: Tree, config: Tree, key: Array) -> Evaluation:
         key_reset, key_explore, key_net, key_env = jax.random.split(key, 4)
@@ -78,13 +81,14 @@ def make_rollout(
         }
 
         def running(carry: tuple[Any, ...]) -> Array:
-            t, _, _, alive, _, _ = carry
+            t, *_, alive, _, _ = carry
             return (t < env.max_steps) & jnp.any(alive)
 
         def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            t, state, obs, alive, terminated, record = carry
+            t, state, look, memory, alive, terminated, record = carry
             legal = None if env.legal is None else jax.vmap(env.legal)(state)
-            scores, q = act(params, config, obs, legal, jax.random.fold_in(key_net, t))
+            key = jax.random.fold_in(key_net, t)
+            scores, q, memory = actor.act(params, config, look, memory, legal, key)
             action = jnp.argmax(scores, axis=-1).astype(jnp.int32)
             random_action = ops.uniform_action(which[t], actions, legal)
             action = jnp.where(explore[t], random_action, action)
@@ -99,10 +103,12 @@ def make_rollout(
             record = {name: record[name].at[t].set(now[name]) for name in record}
             terminated = terminated | (alive & outcome.terminated)
             alive = alive & ~(outcome.terminated | outcome.truncated)
-            return t + 1, state, outcome.obs, alive, terminated, record
+            look = Look(outcome.obs, action, outcome.reward)
+            return t + 1, state, look, memory, alive, terminated, record
 
         alive = jnp.ones(episodes, bool)
-        start = (jnp.zeros((), jnp.int32), state, obs, alive, ~alive, record)
+        memory = actor.start(params, episodes)
+        start = (jnp.zeros((), jnp.int32), state, Look.first(obs), memory, alive, ~alive, record)
         *_, terminated, record = jax.lax.while_loop(running, step, start)
         return measure(record, terminated, gamma, clip_rewards)
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from rbve.networks import heads
 from rbve.networks.conv import Image
 from rbve.networks.layers import MLP
+from rbve.networks.recurrent import LSTM, Recurrent
 from rbve.networks.torsos import PLANS, hidden_for, torso_for
 from rbve.types import Array, Head
 
@@ -52,13 +53,22 @@ def build(
     hidden: Sequence[int],
     key: Array,
     torso: str = "auto",
-) -> Network:
-    """A network with the head an algorithm needs; all weights depend on `key`."""
+    memory: int = 0,
+) -> Any:
+    """A network with the head an algorithm needs; all weights depend on `key`.
+
+    With `memory` units it is a Recurrent, else a Network.
+    """
     torso = torso_for(torso, obs_shape)
-    hidden = hidden_for(torso, hidden)
+    hidden = hidden_for(torso, hidden, memory)
     kind = "q" if head == "q_policy" else head
     if kind not in HEADS:
         raise ValueError(f"unknown head {head!r}; use q_policy, {', '.join(HEADS)}")
+    if memory and head == "q_policy":
+        raise ValueError(
+            "a network with memory has no second tower for the behaviour policy (bcq); choose "
+            "another algorithm, or memory 0"
+        )
     key_torso, key_head, key_behaviour, key_logits = jax.random.split(key, 4)
 
     def new_torso(key: Array) -> MLP | Image:
@@ -66,12 +76,28 @@ def build(
             return Image(obs_shape, PLANS[torso], hidden, key)
         return MLP(math.prod(obs_shape), hidden, key)
 
-    make = HEADS[kind]
-    wanted = inspect.signature(make.__init__).parameters
-    chosen = {k: v for k, v in dataclasses.asdict(options).items() if k in wanted}
+    def new_head(make: type[eqx.Module], features: int, **more: int) -> eqx.Module:
+        wanted = inspect.signature(make.__init__).parameters
+        chosen = {k: v for k, v in dataclasses.asdict(options).items() if k in wanted}
+        return make(features, actions, key_head, **more, **chosen)
+
+    if memory:
+        # The keys of the tower it lacks serve the memory.
+        made = new_torso(key_torso)
+        return Recurrent(
+            torso=made,
+            lstm=LSTM(made.outputs + actions + 1, memory, key_behaviour),
+            head=(
+                new_head(heads.Dueling, memory, width=memory)
+                if kind == "q"
+                else new_head(HEADS[kind], memory)
+            ),
+            actions=actions,
+            units=memory,
+        )
     return Network(
         torso=new_torso(key_torso),
-        head=make(hidden[-1], actions, key_head, **chosen),
+        head=new_head(HEADS[kind], hidden[-1]),
         behaviour=(
             (new_torso(key_behaviour), heads.Policy(hidden[-1], actions, key_logits))
             if head == "q_policy"

@@ -137,6 +137,10 @@ class Image(eqx.Module):
         self.convolutions = tuple(made)
         self.dense = MLP(math.prod((channels, height, width)), hidden, keys[-1])
 
+    @property
+    def outputs(self) -> int:
+        return self.dense.outputs
+
     def __call__(self, x: Array) -> Array:
         x = x[:, :, None] if x.ndim == 3 else x
         x = jnp.moveaxis(x, 2, 0)

@@ -44,13 +44,15 @@ class MLP(eqx.Module):
     """ReLU after every layer."""
 
     layers: tuple[Linear, ...]
+    outputs: int = eqx.field(static=True)
 
     def __init__(self, inputs: int, widths: Sequence[int], key: Array) -> None:
         sizes = [inputs, *widths]
-        keys = jax.random.split(key, len(widths))
+        keys = jax.random.split(key, max(len(widths), 1))[: len(widths)]
         self.layers = tuple(
             Linear(a, b, k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=True)
         )
+        self.outputs = sizes[-1]
 
     def __call__(self, x: Array) -> Array:
         x = unit(x.reshape(-1, x.shape[-1]))

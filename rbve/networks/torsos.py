@@ -57,6 +57,8 @@ def torso_for(name: str, obs_shape: Sequence[int]) -> str:
     return "atari" if len(obs_shape) == 2 and min(sides) > 2 * BOARD else "mlp"
 
 
-def hidden_for(torso: str, hidden: Sequence[int]) -> tuple[int, ...]:
-    """The widths asked for, or the torso's own."""
-    return tuple(hidden) or (PLANS[torso].hidden if torso in PLANS else HIDDEN)
+def hidden_for(torso: str, hidden: Sequence[int], memory: int = 0) -> tuple[int, ...]:
+    """The widths asked for, or the torso's own; R2D2 remembers Atari's convolutions as they are."""
+    if hidden or (memory and torso.startswith("atari")):
+        return tuple(hidden)
+    return PLANS[torso].hidden if torso in PLANS else HIDDEN

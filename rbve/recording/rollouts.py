@@ -13,6 +13,7 @@ import numpy as np
 from rbve import ops
 from rbve.data.dataset import NO_ACTION, Episode
 from rbve.envs.base import Env, HostEnv
+from rbve.evaluation.actor import Look
 from rbve.evaluation.fit import frames_joined
 from rbve.evaluation.lanes import Lanes, Player, Trace, play
 from rbve.evaluation.players import PolicyPlayer, UniformPlayer
@@ -37,11 +38,13 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
     """key -> columns (T+1, count) of episodes side by side, and their lengths."""
     actions, steps = len(env.actions), env.max_steps
 
-    def greedy(obs: Array, legal: Array | None, key: Array) -> Array:
-        if policy is None:
-            return jnp.zeros(count, jnp.int32)
-        scores, _ = policy.act_function()(policy.network, policy.config, obs, legal, key)
-        return jnp.argmax(scores, axis=-1).astype(jnp.int32)
+    actor = None if policy is None else policy.act_function()
+
+    def greedy(look: Look, memory: Any, legal: Array | None, key: Array) -> tuple[Array, Any]:
+        if policy is None or actor is None:
+            return jnp.zeros(count, jnp.int32), memory
+        scores, _, memory = actor.act(policy.network, policy.config, look, memory, legal, key)
+        return jnp.argmax(scores, axis=-1).astype(jnp.int32), memory
 
     share = 1.0 if policy is None else epsilon
 
@@ -49,18 +52,18 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
         key_reset, key_steps = jax.random.split(key)
         state, obs = jax.vmap(env.reset)(jax.random.split(key_reset, count))
 
-        def step(carry: tuple[Any, Array, Array], key: Array) -> Any:
-            state, obs, alive = carry
+        def step(carry: tuple[Any, Look, Any, Array], key: Array) -> Any:
+            state, look, memory, alive = carry
             key_act, key_net, key_env = jax.random.split(key, 3)
             strike, which = jax.random.uniform(key_act, (2, count))
             legal = None if env.legal is None else jax.vmap(env.legal)(state)
-            best = greedy(obs, legal, key_net)
+            best, memory = greedy(look, memory, legal, key_net)
             random = ops.uniform_action(which, actions, legal)
             action = jnp.where(strike < share, random, best)
             choices = actions if legal is None else jnp.sum(legal, axis=-1)
             state, outcome = jax.vmap(env.step)(state, action, jax.random.split(key_env, count))
             row = {
-                "obs": obs,
+                "obs": look.obs,
                 "action": action,
                 "executed": outcome.executed,
                 "reward": outcome.reward,
@@ -71,11 +74,13 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
             if legal is not None:
                 row["legal"] = legal
             ended = outcome.terminated | outcome.truncated
-            return (state, outcome.obs, alive & ~ended), row
+            look = Look(outcome.obs, action, outcome.reward)
+            return (state, look, memory, alive & ~ended), row
 
-        start = (state, obs, jnp.ones(count, bool))
-        (state, last, _), rows = jax.lax.scan(step, start, jax.random.split(key_steps, steps))
-        final = {"obs": last}
+        memory = () if policy is None or actor is None else actor.start(policy.network, count)
+        start = (state, Look.first(obs), memory, jnp.ones(count, bool))
+        (state, last, *_), rows = jax.lax.scan(step, start, jax.random.split(key_steps, steps))
+        final = {"obs": last.obs}
         if env.legal is not None:
             final["legal"] = jax.vmap(env.legal)(state)
         return rows | {

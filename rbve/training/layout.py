@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from rbve.training.views import Pairs
 from rbve.types import Array, Batch
 
 SCALARS = 6  # action reward discount next_action has_next g
@@ -47,28 +48,33 @@ class Layout:
     def width(self) -> int:
         return 2 * math.prod(self.obs_shape) + SCALARS + 2 * self.actions * self.masked
 
-    def unpack(self, rows: Array, g_scale: Array) -> tuple[Array, Array, Batch]:
-        """Observations, bootstrap observations and the Batch of packed rows (B, width)."""
+    def blank(self, batch_size: int) -> Picked:
+        return self.unpack(jnp.zeros((batch_size, self.width)))
+
+    def fetch(self, rows: Array, index: Array) -> Picked:
+        """Transitions (B,) of packed rows in memory."""
+        return self.unpack(rows.at[index].get(mode="promise_in_bounds"))
+
+    def unpack(self, rows: Array) -> Picked:
+        """Packed rows (B, width) as columns."""
         size = math.prod(self.obs_shape)
         frames = rows[:, : 2 * size].reshape(-1, 2, self.stack, *self.frame_shape)
         if self.pixels:
             frames = frames.astype(jnp.uint8)
-        picked = Picked(
+        return Picked(
             frames=frames[:, 0],
             next_frames=frames[:, 1],
             scalars=rows[:, 2 * size : 2 * size + SCALARS],
             masks=rows[:, 2 * size + SCALARS :] > 0 if self.masked else None,
         )
-        return self.batch(picked, g_scale)
 
-    def batch(self, picked: Picked, g_scale: Array) -> tuple[Array, Array, Batch]:
+    def batch(self, picked: Picked, g_scale: Array) -> tuple[Pairs, Batch]:
         action, reward, discount, next_action, has_next, g = (
             picked.scalars[:, k] for k in range(SCALARS)
         )
         masks = picked.masks
         return (
-            self.join(picked.frames),
-            self.join(picked.next_frames),
+            Pairs(self.join(picked.frames), self.join(picked.next_frames)),
             Batch(
                 action=action.astype(jnp.int32),
                 reward=reward,

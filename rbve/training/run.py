@@ -31,7 +31,7 @@ from rbve.training.measures import facts, final_rows, mean_metrics, normalised
 from rbve.training.parallel import Team, team
 from rbve.training.spec import Job, Spec
 from rbve.training.stream import Stream, advance_streams
-from rbve.training.table import Table, pack
+from rbve.training.table import Table, pack, pack_sequences
 from rbve.training.update import Member, Program, TrainState, make_program, member_keys
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -73,13 +73,7 @@ def train_members(
         raise ValueError("jobs trained together must share one Spec")
     algorithm = spec.load_algorithm()
     kept = {id(data): algorithm.keep(data) for data in datasets}
-    table = pack(
-        [kept[id(data)] for data in datasets],
-        spec.view,
-        algorithm.bootstrap,  # type: ignore[arg-type]
-        spec.stack,
-        {"auto": None, "memory": True, "disk": False}[spec.rows],
-    )
+    table = table_for(spec, [kept[id(data)] for data in datasets])
     program = make_program(spec, table.layout, group.split)
     evaluate = make_evaluator(spec, program, datasets[0])
     members = [
@@ -88,6 +82,14 @@ def train_members(
     ]
     with advancing(program, members, table, group, vectorise) as advance:
         run_to_the_end(spec, members, advance, evaluate, on_progress)
+
+
+def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:
+    bootstrap: Any = spec.load_algorithm().bootstrap
+    where = {"auto": None, "memory": True, "disk": False}[spec.rows]
+    if spec.memory:
+        return pack_sequences(datasets, spec.view, bootstrap, spec.sequence, spec.burn_in, where)
+    return pack(datasets, spec.view, bootstrap, spec.stack, where)
 
 
 def run_to_the_end(
@@ -192,7 +194,9 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
             spec.clip_rewards,
             seed=until,
         )
-    act = act_function(program.algorithm, program.options, program.unravel, dataset.features)
+    act = act_function(
+        program.algorithm, program.options, program.unravel, dataset.features, bool(spec.rescale)
+    )
     rollout = jax.jit(
         make_rollout(env, act, spec.eval_episodes, spec.eval_epsilon, spec.gamma, spec.clip_rewards)
     )
@@ -320,6 +324,8 @@ class MemberRun:
             actions=self.dataset.actions,
             hidden=self.job.spec.hidden,
             torso=self.job.spec.torso,
+            memory=self.job.spec.memory,
+            rescaled=bool(self.job.spec.rescale),
             info={"job": self.job.to_json(), "step": int(state.step), "facts": self.facts},
             features=self.dataset.features,
         )

@@ -34,6 +34,10 @@ class Spec:
     torso: str = "auto"  # mlp, atari (SAME padding), atari_valid, board; auto = by the shape
     hidden: tuple[int, ...] = ()  # units per dense layer; none = mlp 56 56, atari 512, board 128
     stack: int = 1  # frames joined into one observation (Atari: 4)
+    memory: int = 0  # units of an LSTM (R2D2: 512); 0 = a decision depends on its observation alone
+    sequence: int = 0  # with memory: steps trained on at a time; 0 = whole episodes (paper)
+    burn_in: int = 0  # with `sequence`: steps before it that only warm the memory (R2D2: 40)
+    rescale: bool | None = None  # learn h(Q); None = with memory, as every recurrent method here
     rows: str = "auto"  # where they wait to be drawn: memory, disk, or auto = memory if few
     batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
     td: str = "square"  # form of the TD loss: square or huber
@@ -55,6 +59,8 @@ class Spec:
             object.__setattr__(self, "algorithm_version", version)
         if not self.every:
             object.__setattr__(self, "every", max(1, self.steps // 20))
+        if self.rescale is None:
+            object.__setattr__(self, "rescale", self.memory > 0)
         for name in ("batch_size", "steps", "every", "eval_episodes", "final_evaluations"):
             if not 1 <= getattr(self, name) <= INT32:
                 raise ValueError(f"{name} must lie in [1, {INT32}]; got {getattr(self, name)}")
@@ -64,12 +70,30 @@ class Spec:
             raise ValueError(f"hidden needs layer widths in [1, {MAX_WIDTH}]; got {self.hidden}")
         if not 1 <= self.stack <= 64:
             raise ValueError(f"stack must lie in [1, 64]; got {self.stack}")
+        self.check_memory()
         if self.rows not in ("auto", "memory", "disk"):
             raise ValueError(f"rows must be auto, memory or disk; got {self.rows!r}")
         if not 0 <= self.eval_epsilon <= 1:
             raise ValueError(f"eval_epsilon must lie in [0, 1]; got {self.eval_epsilon}")
         TD(self.td)  # type: ignore[arg-type]
         self.view  # noqa: B018  checks γ and n
+
+    def check_memory(self) -> None:
+        if not 0 <= self.memory <= MAX_WIDTH:
+            raise ValueError(f"memory must lie in [0, {MAX_WIDTH}]; got {self.memory}")
+        if min(self.sequence, self.burn_in) < 0 or max(self.sequence, self.burn_in) > INT32:
+            raise ValueError(
+                f"sequence and burn_in must lie in [0, {INT32}]; got {self.sequence} and "
+                f"{self.burn_in}"
+            )
+        if (self.sequence or self.burn_in) and not self.memory:
+            raise ValueError("sequence and burn_in need a memory; add --memory 512")
+        if self.burn_in and not self.sequence:
+            raise ValueError(
+                "whole episodes need no burn-in; say how long windows are with --sequence"
+            )
+        if self.memory and self.stack > 1:
+            raise ValueError("a network with memory sees one frame at a time; leave --stack out")
 
     @property
     def view(self) -> View:

@@ -20,6 +20,7 @@ import numpy as np
 from rbve.data.readahead import ReadAhead
 from rbve.training.layout import Picked
 from rbve.training.parallel import Team
+from rbve.training.sequences import SequenceColumns, SequencePicked
 from rbve.training.table import Columns
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw
 
@@ -33,7 +34,7 @@ BLOCKS_AT_ONCE = 16  # of drawn row numbers
 class Chunk(NamedTuple):
     start: int  # the update its first batch is for
     stop: int
-    batches: Picked  # (K, B, ...); beyond stop − start they repeat
+    batches: Picked | SequencePicked  # (K, B, ...); beyond stop − start they repeat
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Stream:
 
     def __init__(
         self,
-        columns: Columns,
+        columns: Columns | SequenceColumns,
         member: Member,
         batch_size: int,
         step: int,
@@ -71,6 +72,9 @@ class Stream:
         self._chunks = Ahead(self._pick(step, boundaries), CHUNKS_AHEAD, device)
 
     def _pick(self, step: int, boundaries: list[int]) -> Iterator[Chunk]:
+        def split(column: np.ndarray) -> np.ndarray:
+            return column.reshape(self._at_once, self._batch, *column.shape[1:])
+
         rows = self._rows(step)
         ahead = ReadAhead(self._columns.dataset.obs)
         for until in boundaries:
@@ -80,11 +84,7 @@ class Stream:
                 padded = index[np.minimum(np.arange(self._at_once), len(index) - 1)]
                 self._columns.expect(ahead, padded.reshape(-1))
                 picked = self._columns.pick(padded.reshape(-1))
-                shape = (self._at_once, self._batch)
-                batches = Picked(
-                    *(None if v is None else v.reshape(*shape, *v.shape[1:]) for v in picked)
-                )
-                yield Chunk(step, stop, batches)
+                yield Chunk(step, stop, jax.tree.map(split, picked))
                 step = stop
 
     def _rows(self, step: int) -> Iterator[np.ndarray]:

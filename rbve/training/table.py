@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from rbve.data.dataset import Dataset
 from rbve.data.inputs import first_rows, frame_shape, frames, input_shape
 from rbve.data.readahead import ReadAhead
 from rbve.data.transitions import Bootstrap, Transitions, View, transitions
+from rbve.training import sequences
 from rbve.training.layout import G, Layout, Picked
+from rbve.training.sequences import SequenceColumns, SequenceLayout, SequenceRows
 
 MAX_EXACT_ACTION = 1 << 24  # action ids beyond are not exact in float32
 # Bytes of packed rows up to which they are held in memory. A packed pixel takes four bytes, and
@@ -55,11 +58,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Table:
-    layout: Layout
-    rows: np.ndarray | None  # (N, width) float32, all members one after another; None = on disk
-    columns: tuple[Columns, ...]  # one per member
-    offset: np.ndarray  # (M,) int32, first row of each member
-    count: np.ndarray  # (M,) int32
+    """What members draw from: rows, or sequences of them for networks with memory."""
+
+    layout: Layout | SequenceLayout
+    # (N, width) float32, all members one after another; None = on disk
+    rows: np.ndarray | SequenceRows | None
+    columns: tuple[Columns | SequenceColumns, ...]  # one per member
+    offset: np.ndarray  # (M,) int32, first row, or sequence, of each member
+    count: np.ndarray  # (M,) int32, how many it has
     g_scale: np.ndarray  # (M,) float32
 
 
@@ -81,23 +87,68 @@ def pack(
     if in_memory is None:
         most = PIXELS_IN_MEMORY if layout.pixels else IN_MEMORY
         in_memory = total * layout.width * 4 <= most
-    starts = np.cumsum([0, *counts.values()])
-    offsets = dict(zip(parts, starts if in_memory else np.zeros_like(starts), strict=False))
-    # float64: at 10M rows a float32 sum would lose digits.
-    scale = {key: part.scalars[:, G].astype(np.float64).std() for key, part in parts.items()}
-    if 0 in scale.values():
-        warnings.warn(
-            "V̂ is the same in every row of a dataset: ranking weights are all 1 there", stacklevel=2
-        )
     members = [id(data) for data in datasets]
+    starts = np.cumsum([0, *counts.values()])
     return Table(
         layout=layout,
         rows=pack_rows(list(parts.values()), layout, total) if in_memory else None,
         columns=tuple(parts[key] for key in members),
-        offset=np.array([offsets[key] for key in members], np.int32),
+        offset=offsets(members, list(parts), starts if in_memory else None),
         count=np.array([counts[key] for key in members], np.int32),
-        g_scale=np.array([scale[key] for key in members], np.float32),
+        g_scale=scales(members, {key: part.scalars[:, G] for key, part in parts.items()}),
     )
+
+
+def pack_sequences(
+    datasets: Sequence[Dataset],
+    view: View,
+    bootstrap: Bootstrap,
+    sequence: int,
+    burn_in: int,
+    in_memory: bool | None = None,
+) -> Table:
+    """The same for networks with memory; rows are held once, however many sequences hold them."""
+    plan = sequences.plan_for(datasets, sequence, burn_in, view.n_step)
+    layout = one_layout([sequences.layout_of(data, plan) for data in datasets])
+    parts = {
+        id(data): sequences.columns_of(data, view, bootstrap, sequence, plan) for data in datasets
+    }
+    if in_memory is None:
+        in_memory = sum(part.nbytes for part in parts.values()) <= IN_MEMORY
+    members = [id(data) for data in datasets]
+    rows, starts = None, None
+    if in_memory:
+        rows, starts = sequences.join([part.in_memory() for part in parts.values()])
+    g = {
+        key: part.scalars[part.scalars[:, sequences.WEIGHT] > 0, sequences.G]
+        for key, part in parts.items()
+    }
+    return Table(
+        layout=layout,
+        rows=rows,
+        columns=tuple(parts[key] for key in members),
+        offset=offsets(members, list(parts), starts),
+        count=np.array([len(parts[key].items) for key in members], np.int32),
+        g_scale=scales(members, g),
+    )
+
+
+def offsets(members: Sequence[int], parts: Sequence[int], starts: Any) -> np.ndarray:
+    """Where each member's part begins; everywhere 0 where parts stay on disk."""
+    if starts is None:
+        return np.zeros(len(members), np.int32)
+    return np.array([starts[parts.index(key)] for key in members], np.int32)
+
+
+def scales(members: Sequence[int], g: dict[int, np.ndarray]) -> np.ndarray:
+    """Deviation of V̂ over the rows each member trains on."""
+    # float64: at 10M rows a float32 sum would lose digits.
+    found = {key: values.astype(np.float64).std() for key, values in g.items()}
+    if 0 in found.values():
+        warnings.warn(
+            "V̂ is the same in every row of a dataset: ranking weights are all 1 there", stacklevel=3
+        )
+    return np.array([found[key] for key in members], np.float32)
 
 
 def layout_of(data: Dataset, stack: int) -> Layout:
@@ -115,7 +166,7 @@ def layout_of(data: Dataset, stack: int) -> Layout:
     )
 
 
-def one_layout(layouts: Sequence[Layout]) -> Layout:
+def one_layout(layouts: Sequence[Any]) -> Any:
     different = set(layouts)
     if len(different) != 1:
         raise ValueError(

@@ -19,8 +19,10 @@ from rbve import ops
 from rbve.algorithms import Algorithm
 from rbve.networks import Network, build
 from rbve.training.layout import Layout, Picked
+from rbve.training.sequences import SequenceLayout, SequencePicked
 from rbve.training.spec import Spec
-from rbve.types import Array, Batch, Tree, Views
+from rbve.training.views import Pairs, Sequences, of_pairs, of_sequences
+from rbve.types import Array, Batch, Tree
 
 DRAWS = 64  # updates whose rows are drawn at once
 
@@ -69,16 +71,18 @@ def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
 
 
 def make_program(
-    spec: Spec, layout: Layout, split: Callable[[Tree], Tree] = lambda tree: tree
+    spec: Spec, layout: Layout | SequenceLayout, split: Callable[[Tree], Tree] = lambda tree: tree
 ) -> Program:
     """`split` marks arrays (B, ...) that several devices share (rbve/training/parallel.py)."""
     algorithm, options = spec.load_algorithm(), spec.load_options()
-    td = ops.TD(spec.td)  # type: ignore[arg-type]
+    td = ops.TD(spec.td, bool(spec.rescale))  # type: ignore[arg-type]
     optimiser = optax.scale_by_adam()
 
     def new_network(key: Array) -> Network:
         shape, count = layout.obs_shape, layout.actions
-        return build(shape, count, algorithm.head, options, spec.hidden, key, spec.torso)
+        return build(
+            shape, count, algorithm.head, options, spec.hidden, key, spec.torso, spec.memory
+        )
 
     template = eqx.filter_eval_shape(new_network, jax.random.key(0))
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), template)
@@ -97,22 +101,23 @@ def make_program(
     def mean_loss(
         params: Array,
         target: Network,
-        obs: Array,
-        next_obs: Array,
+        inputs: Pairs | Sequences,
         batch: Batch,
         config: Tree,
         key: Array,
     ) -> tuple[Array, dict[str, Array]]:
-        now, later, target_draw, mixture = jax.random.split(key, 4)
+        *draws, mixture = jax.random.split(key, 4)
         online = unravel(params)
-        views = Views(
-            now=online(obs, now),
-            next=jax.lax.stop_gradient(online)(next_obs, later),
-            target=target(next_obs, target_draw),
-        )
+        if isinstance(inputs, Pairs):
+            views = of_pairs(online, target, inputs, draws)
+        else:
+            views = of_sequences(online, target, inputs, spec.burn_in, draws)
         value, metrics = algorithm.loss(views, batch, config, options, td, mixture)
-        mean = jnp.sum(value * batch.weight) / jnp.sum(batch.weight)
-        return mean, {"loss": value, **metrics}
+        valid = jnp.sum(batch.weight)
+        metrics = {"loss": value, **metrics}
+        if isinstance(inputs, Sequences):  # of which some steps do not count
+            metrics = {name: jnp.sum(v * batch.weight) / valid for name, v in metrics.items()}
+        return jnp.sum(value * batch.weight) / valid, metrics
 
     # Gradient and per-item metrics of one batch, wherever the batch came from.
     gradient = jax.grad(mean_loss, has_aux=True)
@@ -131,15 +136,12 @@ def make_program(
         return TrainState(kept[0], state.target, kept[1], state.step + finite, diverged_at), norm2
 
     def metric_zeros(member: Member) -> dict[str, Array]:
-        rows = jnp.zeros((spec.batch_size, layout.width))
-        obs, next_obs, batch = layout.unpack(rows, member.g_scale)
+        given = layout.batch(layout.blank(spec.batch_size), member.g_scale)  # type: ignore[arg-type]
         shapes = jax.eval_shape(
             mean_loss,
             ravel_pytree(zeros)[0],
             zeros,
-            obs,
-            next_obs,
-            batch,
+            *given,
             member.config,
             member.key,
         )[1]
@@ -151,7 +153,7 @@ def make_program(
     def update(
         carry: tuple[TrainState, dict[str, Array]],
         target: Network,
-        given: tuple[Array, Array, Batch],
+        given: tuple[Pairs | Sequences, Batch],
         member: Member,
         key_loss: Array,
     ) -> tuple[TrainState, dict[str, Array]]:
@@ -170,9 +172,10 @@ def make_program(
         return state._replace(target=jnp.where(due, state.params, state.target))
 
     def advance(
-        state: TrainState, rows: Array, member: Member, until: Array
+        state: TrainState, rows: Any, member: Member, until: Array
     ) -> tuple[TrainState, dict[str, Array]]:
-        """Update up to step `until`; metrics are sums over updates, one entry per item."""
+        """Update up to step `until`; metrics are sums over updates, one entry per item of
+        transitions, the mean of sequences."""
         key_draws, key_loss = jax.random.split(member.key)
 
         def segment(carry: tuple[TrainState, dict[str, Array]]) -> Any:
@@ -188,8 +191,7 @@ def make_program(
 
             def one(carry: tuple[TrainState, dict[str, Array]]) -> Any:
                 wanted = index[carry[0].step % DRAWS]
-                picked = split(rows.at[wanted].get(mode="promise_in_bounds"))
-                given = layout.unpack(picked, member.g_scale)
+                given = layout.batch(split(layout.fetch(rows, wanted)), member.g_scale)
                 return update(carry, target, given, member, key_loss)
 
             state, sums = jax.lax.while_loop(
@@ -202,7 +204,7 @@ def make_program(
         )
 
     def advance_given(
-        state: TrainState, batches: Picked, member: Member, until: Array
+        state: TrainState, batches: Picked | SequencePicked, member: Member, until: Array
     ) -> tuple[TrainState, dict[str, Array]]:
         """The same, with batches (K, B, ...) for the updates from the state's own on."""
         key_loss = jax.random.split(member.key)[1]

@@ -1,0 +1,166 @@
+"""A network with memory (R2D2, Kapturowski et al., 2019).
+
+    [torso(o_t), one_hot(a_{t−1}), tanh(r_{t−1})] → LSTM → head
+
+Time leads and the batch is the minor axis: (T, features, B). The memory is emptied at the first
+step of every episode, wherever in a sequence that is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from rbve import ops
+from rbve.networks.conv import Image
+from rbve.networks.layers import MLP, Linear, truncated_normal
+from rbve.types import Array, Head
+
+FRAMES_AT_ONCE = 256  # pictures whose convolutions are held in memory at a time
+
+
+class Seen(NamedTuple):
+    """What an agent sees of a sequence of steps."""
+
+    obs: Array  # (T, B, ...)
+    last_action: Array  # (T, B) int32; −1 = none, before an episode's first action
+    last_reward: Array  # (T, B)
+    first: Array  # (T, B) bool, an episode begins here
+
+
+class Memory(NamedTuple):
+    hidden: Array  # (H, B)
+    cell: Array  # (H, B)
+
+    @staticmethod
+    def empty(units: int, batch: int) -> Memory:
+        return Memory(jnp.zeros((units, batch)), jnp.zeros((units, batch)))
+
+
+class LSTM(eqx.Module):
+    """Gates in the order input, forget, candidate, output; the forget gate starts open."""
+
+    inputs: Linear
+    recurrent: Array  # (4H, H)
+
+    def __init__(self, features: int, units: int, key: Array) -> None:
+        key_inputs, key_recurrent = jax.random.split(key)
+        linear = Linear(features, 4 * units, key_inputs)
+        bias = jnp.zeros((4, units)).at[1].set(1.0).reshape(-1)
+        self.inputs = eqx.tree_at(lambda layer: layer.bias, linear, bias)
+        self.recurrent = truncated_normal(key_recurrent, (4 * units, units), units)
+
+    def __call__(self, x: Array, first: Array, memory: Memory) -> tuple[Array, Memory]:
+        """Features (F, T, B) to what is remembered after every step (T, H, B), and at the end."""
+        features, steps, batch = x.shape
+        driven = self.inputs(x.reshape(features, -1)).reshape(-1, steps, batch)
+        kept = 1.0 - first.astype(x.dtype)
+        return unroll(self.recurrent, jnp.moveaxis(driven, 1, 0), kept, memory)
+
+
+# The gradient is written out: left to itself the backward scan adds to the gradient of the
+# recurrent weights at every step, where one product after the scan will do.
+
+
+@jax.custom_vjp
+def unroll(recurrent: Array, driven: Array, kept: Array, memory: Memory) -> tuple[Array, Memory]:
+    """`driven` (T, 4H, B) is what the inputs add to the gates, `kept` (T, B) 0 where memory is
+    emptied before the step."""
+    return unroll_forward(recurrent, driven, kept, memory)[0]
+
+
+def unroll_forward(
+    recurrent: Array, driven: Array, kept: Array, memory: Memory
+) -> tuple[tuple[Array, Memory], tuple[Array, ...]]:
+    def step(memory: Memory, given: tuple[Array, Array]) -> tuple[Memory, tuple[Array, ...]]:
+        drive, keep = given
+        hidden, cell = memory.hidden * keep, memory.cell * keep
+        gates = drive + recurrent @ hidden
+        into, forget, candidate, out = jnp.split(gates, 4)
+        into, forget, out = map(jax.nn.sigmoid, (into, forget, out))
+        candidate = jnp.tanh(candidate)
+        fresh = forget * cell + into * candidate
+        shown = jnp.tanh(fresh)
+        result = Memory(out * shown, fresh)
+        used = jnp.concatenate([into, forget, candidate, out])
+        return result, (result.hidden, hidden, cell, used, shown)
+
+    last, (hidden, before, cell, gates, shown) = jax.lax.scan(step, memory, (driven, kept))
+    return (hidden, last), (recurrent, kept, before, cell, gates, shown)
+
+
+def unroll_backward(
+    saved: tuple[Array, ...], pull: tuple[Array, Memory]
+) -> tuple[Array, Array, Array, Memory]:
+    recurrent, kept, before, cell, gates, shown = saved
+    pull_hidden, pull_last = pull
+
+    def step(carry: Memory, given: tuple[Array, ...]) -> tuple[Memory, Array]:
+        above, keep, cell, gates, shown = given
+        into, forget, candidate, out = jnp.split(gates, 4)
+        on_hidden = carry.hidden + above
+        on_cell = carry.cell + on_hidden * out * (1.0 - shown * shown)
+        on_gates = jnp.concatenate(
+            [
+                on_cell * candidate * into * (1.0 - into),
+                on_cell * cell * forget * (1.0 - forget),
+                on_cell * into * (1.0 - candidate * candidate),
+                on_hidden * shown * out * (1.0 - out),
+            ]
+        )
+        earlier = Memory((recurrent.T @ on_gates) * keep, on_cell * forget * keep)
+        return earlier, on_gates
+
+    given = (pull_hidden, kept, cell, gates, shown)
+    start, on_gates = jax.lax.scan(step, pull_last, given, reverse=True)
+    on_recurrent = jnp.einsum("tgb,thb->gh", on_gates, before)
+    return on_recurrent, on_gates, jnp.zeros_like(kept), start
+
+
+unroll.defvjp(unroll_forward, unroll_backward)
+
+
+class Recurrent(eqx.Module):
+    """Sequences to a Head of their steps, time and batch joined into one axis (T · B)."""
+
+    torso: MLP | Image
+    lstm: LSTM
+    head: eqx.Module
+    actions: int = eqx.field(static=True)
+    units: int = eqx.field(static=True)
+
+    def start(self, batch: int) -> Memory:
+        return Memory.empty(self.units, batch)
+
+    def unroll(self, seen: Seen, memory: Memory) -> tuple[Array, Memory]:
+        """What is remembered after every step (T, H, B), and the memory at the end."""
+        steps, batch = seen.first.shape
+        x = self.features(seen.obs.reshape(steps * batch, *seen.obs.shape[2:]))
+        action = ops.one_hot(seen.last_action.reshape(-1), self.actions).T.astype(x.dtype)
+        reward = jnp.tanh(seen.last_reward.reshape(1, -1))
+        x = jnp.concatenate([x, action, reward]).reshape(-1, steps, batch)
+        return self.lstm(x, seen.first, memory)
+
+    def features(self, obs: Array) -> Array:
+        """(N, ...) to (F, N); pictures a few at a time, their convolutions made again for the
+        gradient: those of a whole batch of episodes would fill any memory."""
+        if not isinstance(self.torso, Image) or len(obs) <= FRAMES_AT_ONCE:
+            return self.torso(jnp.moveaxis(obs, 0, -1))
+        parts = -(-len(obs) // FRAMES_AT_ONCE)
+        padding = [(0, parts * FRAMES_AT_ONCE - len(obs)), *[(0, 0)] * (obs.ndim - 1)]
+        frames = jnp.pad(obs, padding).reshape(parts, FRAMES_AT_ONCE, *obs.shape[1:])
+        torso = jax.checkpoint(lambda part: self.torso(jnp.moveaxis(part, 0, -1)))
+        found = jax.lax.map(torso, frames)  # (parts, F, FRAMES_AT_ONCE)
+        return jnp.moveaxis(found, 0, 1).reshape(found.shape[1], -1)[:, : len(obs)]
+
+    def heads(self, remembered: Array, key: Array) -> Head:
+        """From (T, H, B) to a Head of T · B steps."""
+        flat = jnp.moveaxis(remembered, 1, 0).reshape(remembered.shape[1], -1)
+        return self.head(flat, key)  # type: ignore[operator]
+
+    def __call__(self, seen: Seen, memory: Memory, key: Array) -> tuple[Head, Memory]:
+        remembered, memory = self.unroll(seen, memory)
+        return self.heads(remembered, key), memory
