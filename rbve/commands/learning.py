@@ -244,6 +244,7 @@ def run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path)
 def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) -> None:
     from rbve.sweep import study
     from rbve.sweep.audits import write_audits
+    from rbve.sweep.frames import write_strips
     from rbve.training.run import is_finished
 
     size = study.scale_named(scale)
@@ -255,6 +256,7 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
         study.record_all(wanted, out, lambda each, fresh, last: bar.advance(fresh, last))
     with console.bar("auditing the data", len(wanted), "datasets") as bar:
         write_audits(out, lambda recording: bar.advance(1, None))
+    write_strips(out)
     jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
     updates = sum(job.spec.steps for job in left)

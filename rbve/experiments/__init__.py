@@ -30,6 +30,7 @@ class Data:
     keep: float = 0.1  # share of the episodes (paper: .1)
     side: Literal["all", "above", "below"] = "all"  # episodes by return against the mean
     action: Literal["chosen", "executed"] = "chosen"  # which one is learned from
+    script: float | None = None  # ε of a player written for the game, in the online agent's place
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Experiment:
     against: str = ""  # what varies: keep, lam, epsilon, side, action, filter, ...
     measures: tuple[str, ...] = ("return",)
     scales: Mapping[str, Scale] = field(default_factory=dict)  # by name, where it has its own
+    spec: Settings = field(default_factory=dict)  # further fields of a run's Spec, as stack
     learned: float = 0.0  # an environment counts if its recorders end so many times above random
 
     def at(self, scale: Scale) -> Scale:

@@ -26,10 +26,11 @@ class Problem:
 
     env: str
     noise: float
-    epsilon: float | None  # of the expert that was recorded; None = an agent while it learned
+    epsilon: float | None  # of the expert or script recorded; None = an agent while it learned
     keep: float
     side: str
     action: str
+    script: bool = False  # ε is that of a player written for the game
 
     @property
     def label(self) -> str:
@@ -37,7 +38,7 @@ class Problem:
         if self.noise:
             words.append(f"noise {self.noise:g}")
         if self.epsilon is not None:
-            words.append(f"expert ε {self.epsilon:g}")
+            words.append(f"{'script' if self.script else 'expert'} ε {self.epsilon:g}")
         if self.keep != 0.1:
             words.append(f"{self.keep:.0%}")
         if self.side != "all":
@@ -82,6 +83,7 @@ def finals(runs: Iterable[Run]) -> list[Final]:
 
 def final_of(run: Run, values: dict[str, float]) -> Final:
     data, spec, source = run.spec["data"], run.spec["spec"], run.facts.get("source", {})
+    behaviour = source.get("behaviour")
     settings = {
         **spec["options"],
         **run.spec["config"],
@@ -91,10 +93,11 @@ def final_of(run: Run, values: dict[str, float]) -> Final:
         problem=Problem(
             env=str(spec["env"]),
             noise=source.get("noise") or 0.0,
-            epsilon=source.get("epsilon") if source.get("behaviour") == "policy" else None,
+            epsilon=source.get("epsilon") if behaviour in ("policy", "script") else None,
             keep=data["keep"],
             side=data["side"],
             action=data["action"],
+            script=behaviour == "script",
         ),
         algorithm=spec["algorithm"],
         settings=json.dumps(settings, sort_keys=True),

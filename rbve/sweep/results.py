@@ -4,6 +4,7 @@ OUT/rows.jsonl.gz                   every finished run of its experiments
 OUT/experiments/<name>.json         which runs an experiment consists of
 OUT/theory/<name>/theory.jsonl.gz   runs that need no data
 OUT/audits.json                     what the data is like
+OUT/frames/<kind>.png               what recorded images look like
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from rbve import rows
 from rbve.files import read_json, write_atomically
 from rbve.rows import Run
 from rbve.sweep.audits import FILE as AUDITS
+from rbve.sweep.frames import FOLDER as FRAMES
 
 EXPERIMENTS = "experiments"
 THEORY = "theory"
@@ -63,7 +65,8 @@ def pack(study: Path, out: Path) -> Packed:
     kept = [run for run in runs if run.job in wanted and run.last("final/return") is not None]
     for name, mine in theory.items():
         rows.pack(mine, out / THEORY / name / PACKED_THEORY)
-    for file in [*sorted((study / EXPERIMENTS).glob("*.json")), study / AUDITS]:
+    lists, strips = ((study / EXPERIMENTS).glob("*.json"), (study / FRAMES).glob("*.png"))
+    for file in [*sorted(lists), *sorted(strips), study / AUDITS]:
         if file.is_file():
             write_atomically(out / file.relative_to(study), file.read_bytes())
     if kept:

@@ -1,7 +1,7 @@
 """From an experiment to recordings and jobs, all kept in one folder and resumed from it.
 
-OUT/data/<env>-<noise>[-expert-<epsilon>]/<seed>    recordings, shared by all experiments
-OUT/runs/<job>/rows.jsonl                           results; equal jobs are trained once
+OUT/data/<env>-<noise>[-expert-<ε>][-script-<ε>]/<seed>    recordings, shared by all experiments
+OUT/runs/<job>/rows.jsonl                                  results; equal jobs are trained once
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
 from rbve.data.manifest import MANIFEST, fingerprint
-from rbve.experiments import SCALES, Data, Experiment, Method, Scale
+from rbve.evaluation.players import ScriptPlayer
+from rbve.experiments import SCALES, Data, Experiment, Method, Scale, Settings
 from rbve.files import read_json, write_json
 from rbve.policy import Policy
-from rbve.recording import online_dqn, record
+from rbve.recording import online_dqn, record, scripts
 from rbve.recording.learned import has_learned
 from rbve.sweep import local
 from rbve.training.run import Progress
@@ -35,11 +36,14 @@ class Recording:
     seed: int
     episodes: int
     steps: int = 0  # of an online agent that goes by steps; 0 = by episodes
+    script: float | None = None  # ε of a scripted player
 
     def folder(self, out: Path) -> Path:
         name = f"{self.env.replace(':', '-')}-{self.noise:g}"
         if self.expert is not None:
             name += f"-expert-{self.expert:g}"
+        if self.script is not None:
+            name += f"-script-{self.script:g}"
         return out / "data" / name / str(self.seed)
 
     @property
@@ -74,7 +78,9 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
 def recording(data: Data, scale: Scale, seed: int) -> Recording:
     episodes = max(1, round(record.default_episodes(data.env) * scale.episodes))
     steps = round(record.default_steps(data.env) * scale.episodes)
-    return Recording(data.env, data.noise, data.expert, seed, episodes, steps)
+    if data.script is not None and data.expert is not None:
+        raise ValueError(f"{data.env}: data is a script's or an expert's, not both")
+    return Recording(data.env, data.noise, data.expert, seed, episodes, steps, data.script)
 
 
 def is_recorded(folder: Path) -> bool:
@@ -106,6 +112,20 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         seen = progress.episodes
 
     folder = each.folder(out)
+    if each.script is not None:
+        player = ScriptPlayer(scripts.load(each.env))
+        record.record_policy(
+            each.env,
+            folder,
+            player,
+            each.episodes,
+            epsilon=each.script,
+            noise=each.noise,
+            seed=each.seed,
+            overwrite=True,
+            on_progress=note,
+        )
+        return
     if each.expert is None:
         record.record_online(
             each.env,
@@ -147,7 +167,7 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
                 marks[folder] = fingerprint(folder)
             ref = DataRef(str(folder), data.keep, seed, data.side, data.action, marks[folder])
             found += [
-                job(ref, data.env, method, settings, scale, seed)
+                job(ref, data.env, method, settings, scale, seed, experiment.spec)
                 for method in experiment.methods
                 for settings in method.sweep[: scale.settings]
             ]
@@ -163,7 +183,16 @@ def counts(data: Data, experiment: Experiment, scale: Scale, out: Path) -> bool:
     )
 
 
-def job(ref: DataRef, env: str, method: Method, tried: Any, scale: Scale, seed: int) -> Job:
+def job(
+    ref: DataRef,
+    env: str,
+    method: Method,
+    tried: Settings,
+    scale: Scale,
+    seed: int,
+    fields: Settings = MappingProxyType({}),
+) -> Job:
+    """`fields`: further ones of its Spec."""
     settings = {**method.settings, **tried}
     rate = settings.pop("learning_rate", LEARNING_RATE)
     plan = Spec(
@@ -173,6 +202,7 @@ def job(ref: DataRef, env: str, method: Method, tried: Any, scale: Scale, seed: 
         env=env,
         eval_episodes=scale.eval_episodes,
         batch_size=scale.batch_size,
+        **fields,
     )
     spec, config = resolve(plan, settings)
     return Job(ref, spec, config, rate, seed=seed)

@@ -81,7 +81,7 @@ def side(name: str) -> Callable[[Problem], bool]:
 
 
 def expert(epsilon: float) -> Callable[[Problem], bool]:
-    return lambda p: p.epsilon == epsilon and plain(p)
+    return lambda p: p.epsilon == epsilon and not p.script and plain(p)
 
 
 def along(algorithm: str) -> list[tuple[str, Pick]]:

@@ -11,7 +11,7 @@ from rbve.report.finals import Final, best_setting
 from rbve.report.labels import SHORT_REFERENCES
 from rbve.report.statistics import finite
 from rbve.report.study import measures
-from rbve.report.study.gather import Shown, Study, by_method, by_problem
+from rbve.report.study.gather import PROXY, Shown, Study, by_method, by_problem
 from rbve.rows import Run
 
 TITLES = {
@@ -91,8 +91,10 @@ def references(study: Study, found: Sequence[Final]) -> tuple[Mark, ...]:
     """Means over datasets."""
     facts = study.facts(found)
     known = {name: finite(each.get(name) for each in facts) for name in SHORT_REFERENCES}
+    proxy = any("reference_source" in each for each in facts)
+    names = {**SHORT_REFERENCES, **({"reference_return": PROXY} if proxy else {})}
     return tuple(
-        Mark(float(values.mean()), SHORT_REFERENCES[name])
+        Mark(float(values.mean()), names[name])
         for name, values in known.items()
         if len(values) and name != "best_return"
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from rbve.report.study.gather import Study, problem_order
 from rbve.report.study.html import folded, heading, paragraph, table
 from rbve.report.table import ABSENT, number
 from rbve.sweep.audits import read_audits
+from rbve.sweep.frames import read_strips
 
 COLUMNS = (
     "data",
@@ -49,7 +52,8 @@ ABOUT = (
     "share that is kept of the recording. The paper's table gives cartpole before its cut to 10%, "
     "catch and mountain_car after it; it has no noise of .25, so its lines for .2 and .3 stand "
     "there, in this order. Random: a uniformly random policy; online agent's best: the noise-free "
-    "value of its best snapshot. Both are the 0 and the 100 of the normalised score."
+    "value of its best snapshot, for Atari a public DQN's score in its place. Both are the 0 and "
+    "the 100 of the normalised score."
 )
 
 
@@ -57,10 +61,30 @@ def section(study: Study) -> Section:
     lines = {problem: cells(problem, facts) for problem, facts in by_kind(study).items()}
     plain = [line for problem, line in lines.items() if standard(problem)]
     other = [line for problem, line in lines.items() if not standard(problem)]
-    body = paragraph(ABOUT) + table("recorded data", COLUMNS, plain)
-    if other:
+    body = paragraph(ABOUT) + table("recorded data", COLUMNS, plain or other)
+    if plain and other:
         body += folded("Other kinds of data", table("other kinds of data", COLUMNS, other))
-    return Section("data", "The recorded data", body, after=audit_table(study.paths), short="Data")
+    strips = {name: png for path in study.paths for name, png in read_strips(path).items()}
+    return Section(
+        "data",
+        "The recorded data",
+        body,
+        after=pictures(strips) + audit_table(study.paths),
+        short="Data",
+        files={f"frames-{name}.png": png for name, png in strips.items()},
+    )
+
+
+def pictures(strips: Mapping[str, bytes]) -> str:
+    """Frames of the data, inside the page."""
+    if not strips:
+        return ""
+    return heading("What it looks like") + "".join(
+        f'<figure class="picture frames"><figcaption>{escape(name)}: frames of its first episode, '
+        f'evenly spaced from begin to end</figcaption><img alt="Frames of {escape(name)}" '
+        f'src="data:image/png;base64,{b64encode(png).decode()}"/></figure>\n'
+        for name, png in strips.items()
+    )
 
 
 def standard(problem: Problem) -> bool:

@@ -20,6 +20,11 @@ TITLES = {
     "filters": ("Which states are ranked: filters", "Filters"),
     "ranking_forms": ("Forms and numbers of the ranking term", "Ranking forms"),
     "logged_action": ("Actions chosen or executed", "Logged action"),
+    "minatar": ("MinAtar: scores by method", "MinAtar"),
+    "minatar_fractions": ("MinAtar: scarce data", "MinAtar, scarce"),
+    "minatar_strength": ("MinAtar: the strength of ranking, λ", "MinAtar, λ"),
+    "minatar_rewards": ("MinAtar: only poor, or only good, episodes", "MinAtar, poor or good"),
+    "pong": ("Pong, from frames alone", "Pong"),
 }
 
 
@@ -46,9 +51,15 @@ def section(study: Study, name: str) -> list[Section]:
 def words(study: Study, name: str, experiment: Experiment) -> str:
     there, wanted = study.progress(name)
     count = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
+    notes = {
+        str(facts["reference_source"])
+        for facts in study.facts(study.of(name))
+        if "reference_source" in facts
+    }
     return paragraph(experiment.question, "headline") + paragraph(
         f"In the paper: {experiment.paper}. {count}."
-        + (" Numbers will change as runs come in." if there < wanted else ""),
+        + (" Numbers will change as runs come in." if there < wanted else "")
+        + "".join(f" What scores are normalised by is a {note}." for note in sorted(notes)),
         "muted",
     )
 

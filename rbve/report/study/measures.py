@@ -103,4 +103,5 @@ def n_words(counts: Iterable[int]) -> str:
     """'n = 5 datasets', or from how few to how many."""
     known = sorted(set(counts)) or [0]
     ends = dict.fromkeys((known[0], known[-1]))
-    return f"n = {' to '.join(map(str, ends))} datasets"
+    noun = "dataset" if known[-1] == 1 else "datasets"
+    return f"n = {' to '.join(map(str, ends))} {noun}"

@@ -29,12 +29,12 @@ def section(study: Study) -> Section:
     body = (
         paragraph(f"{runs}. {scale_words(own)}", "headline")
         + paragraph(
-            "A dataset is one recording of an online agent (or of its best snapshot); methods "
-            "learn from a share of its episodes and never act while they learn. A problem is a "
-            "kind of data; its datasets differ in the seed of the recording, and n counts them. "
-            "Where a method has several settings, the one reported on a dataset was chosen by "
-            "score on the other datasets; the paper's way, the best setting of all, stands beside "
-            "it. Evaluation is without noise."
+            "A dataset is one recording of an online agent (or of its best snapshot, or of a "
+            "player written for the game); methods learn from a share of its episodes and never "
+            "act while they learn. A problem is a kind of data; its datasets differ in the seed "
+            "of the recording, and n counts them. Where a method has several settings, the one "
+            "reported on a dataset was chosen by score on the other datasets; the paper's way, the "
+            "best setting of all, stands beside it. Evaluation is without noise."
         )
         + table("experiments", COLUMNS, lines(study), words=True)
     )

@@ -21,7 +21,7 @@ from rbve.report.finals import (
     on_other_datasets,
 )
 from rbve.report.labels import describe
-from rbve.report.study.gather import Shown, Study, by_method, by_problem
+from rbve.report.study.gather import PROXY, Shown, Study, by_method, by_problem
 from rbve.report.study.html import folded, paragraph, table
 from rbve.report.study.measures import SCORE_WORDS, centre, n_words
 from rbve.report.table import ABSENT, number
@@ -108,13 +108,15 @@ def panel(study: Study, problem: Problem, own: Sequence[Result]) -> Panel:
 
 def marks(study: Study, own: Sequence[Result]) -> tuple[Mark, ...]:
     """What a score is measured by, and where the data itself lies on that scale."""
+    known = study.facts(final for each in own for final in each.finals)
     behaviour = [
         100 * (facts["behaviour_return"] - facts["random_return"])
         / (facts["reference_return"] - facts["random_return"])
-        for facts in study.facts(final for each in own for final in each.finals)
+        for facts in known
         if comparable(facts)
     ]  # fmt: skip
-    found = [Mark(0.0, "random"), Mark(100.0, "online agent's best")]
+    best = PROXY if any("reference_source" in facts for facts in known) else "online agent's best"
+    found = [Mark(0.0, "random"), Mark(100.0, best)]
     if behaviour:
         found.insert(1, Mark(float(np.mean(behaviour)), "behaviour mean"))
     return tuple(found)

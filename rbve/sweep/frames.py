@@ -1,0 +1,110 @@
+"""A strip of frames of each kind of recorded images, small enough to keep beside a study's rows.
+
+OUT/frames/<kind>.png    frames of the first episode, evenly spaced from its begin to its end
+
+A kind is the folder of its recordings, whatever their seeds. Observations that are no images have
+no strip.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from rbve.data.dataset import Dataset
+from rbve.data.formats import load
+from rbve.data.manifest import MANIFEST
+from rbve.files import read_json, write_atomically
+
+FOLDER = "frames"
+COUNT = 8
+GAP = 4  # pixels between frames
+WIDTH = 160  # of a frame, about
+SMALLEST = 8  # pixels a side; less is a table of numbers
+BOARD = 16  # pixels a side up to which channels are kinds of things (MinAtar), not colours
+# Of a board's channels, one after another; an empty cell is dark.
+COLOURS = np.array(
+    [[230, 159, 0], [86, 180, 233], [0, 158, 115], [240, 228, 66], [0, 114, 178],
+     [213, 94, 0], [204, 121, 167], [200, 200, 200], [255, 255, 255], [140, 86, 75]],
+    np.uint8,
+)  # fmt: skip
+EMPTY = np.array([24, 24, 28], np.uint8)
+
+
+def write_strips(out: Path) -> list[Path]:
+    """Of the study's finished recordings, one strip for each kind that holds images."""
+    written = []
+    for kind in sorted(each for each in (out / "data").glob("*") if each.is_dir()):
+        folder = next((each for each in sorted(kind.iterdir()) if is_finished(each)), None)
+        if folder is None:
+            continue
+        data = load(folder, verify=False)
+        if is_images(data):
+            file = out / FOLDER / f"{kind.name}.png"
+            write_atomically(file, png(strip(data)))
+            written.append(file)
+    return written
+
+
+def is_finished(folder: Path) -> bool:
+    manifest = folder / MANIFEST
+    return manifest.is_file() and bool(read_json(manifest).get("finished"))
+
+
+def is_images(data: Dataset) -> bool:
+    shape = data.obs_shape
+    pixels = data.obs.dtype == np.uint8 and data.features is None
+    return pixels and len(shape) in (2, 3) and min(shape[:2]) >= SMALLEST
+
+
+def strip(data: Dataset) -> np.ndarray:
+    """(H, W, 3) uint8."""
+    rows = np.linspace(0, data.offsets[1] - 1, COUNT).round().astype(int)
+    pictures = [enlarged(picture(np.asarray(data.obs[row]))) for row in np.unique(rows)]
+    gap = np.full((len(pictures[0]), GAP, 3), 255, np.uint8)
+    parts = [part for each in pictures for part in (each, gap)]
+    return np.concatenate(parts[:-1], axis=1)
+
+
+def picture(frame: np.ndarray) -> np.ndarray:
+    """(H, W, 3) of one observation; of joined frames the last."""
+    frame = frame.reshape(*frame.shape[:2], -1)
+    if max(frame.shape[:2]) <= BOARD:
+        things = frame > 0
+        colours = COLOURS[np.argmax(things, axis=-1) % len(COLOURS)]
+        return np.where(things.any(axis=-1, keepdims=True), colours, EMPTY)
+    return frame if frame.shape[-1] == 3 else np.repeat(frame[..., -1:], 3, axis=-1)
+
+
+def enlarged(frame: np.ndarray) -> np.ndarray:
+    times = max(1, round(WIDTH / frame.shape[1]))
+    return frame.repeat(times, axis=0).repeat(times, axis=1)
+
+
+def png(image: np.ndarray) -> bytes:
+    """Of (H, W, 3) bytes; plain enough to need no package."""
+    height, width, _ = image.shape
+    lines = np.zeros((height, 1 + 3 * width), np.uint8)  # each begins with its filter, none
+    lines[:, 1:] = image.reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"".join(
+        [
+            b"\x89PNG\r\n\x1a\n",
+            chunk(b"IHDR", header),
+            chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)),
+            chunk(b"IEND", b""),
+        ]
+    )
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    checked = kind + content
+    return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+
+def read_strips(out: Path) -> dict[str, bytes]:
+    """kind -> PNG; empty where none were written."""
+    return {file.stem: file.read_bytes() for file in sorted((out / FOLDER).glob("*.png"))}
