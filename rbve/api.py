@@ -30,7 +30,7 @@ from rbve.evaluation.lanes import LANES, open_lanes  # noqa: E402
 from rbve.evaluation.players import ScriptPlayer  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
-from rbve.recording import online_host, scripts  # noqa: E402
+from rbve.recording import online_host, record_memory, scripts  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
@@ -71,21 +71,30 @@ def record(
 ) -> Dataset:
     """Record a dataset and open it.
 
-    `policy` is "online" (a DQN while it learns), "uniform", "script" (a player written for the
-    game), or a Policy or its file; the last two act with a share `epsilon` of random actions.
+    `policy` is "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns),
+    "uniform", "script" (a player written for the game), or a Policy or its file; the last two act
+    with a share `epsilon` of random actions.
     With probability `noise` the environment executes a random action instead of the chosen one.
     The preset "rlu-atari" is the paper's online agent for Atari.
     """
     count = episodes if episodes is not None else recording.default_episodes(env)
     if not 0 <= seed <= INT32:
         raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
-    if epsilon and policy in ("online", "uniform", None):
+    if epsilon and policy in ("online", "r2d2", "uniform", None):
         raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")
     if preset not in (None, "rlu-atari") or (preset and policy != "online"):
         raise ValueError(f"preset is 'rlu-atari', of the online agent; got {preset!r}")
     if preset:
         online_host.record_online_host(
             env, Path(out), count, noise, seed, keep, overwrite, on_progress=on_progress
+        )
+    elif policy == "r2d2":
+        if episodes is not None or keep != 1:
+            raise ValueError(
+                "an agent with memory is recorded by steps: leave episodes and keep out"
+            )
+        record_memory.record_online_memory(
+            env, Path(out), noise, seed, overwrite, on_progress=on_progress
         )
     elif policy == "online":
         by_steps = episodes is None and recording.default_steps(env) > 0

@@ -41,8 +41,9 @@ def record(
         out: Folder of the dataset; with several seeds, of one dataset each (OUT/SEED).
         episodes: Episodes to play. Default: the paper's number for the environment, else 1000; an
             online agent in MinAtar plays for half a million steps.
-        policy: "online" (a DQN while it learns), "uniform", "script" (a player written for the
-            game, such as atari:Pong), or a saved policy's file.
+        policy: "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns,
+            500,000 steps), "uniform", "script" (a player written for the game, such as atari:Pong),
+            or a saved policy's file.
         epsilon: Share of random actions of a saved policy or a script (0.25 = noisy expert).
         noise: Probability that the environment executes a random action instead.
         seed: One or more seeds; each gives its own dataset.
@@ -57,7 +58,9 @@ def record(
 
     need_one("--seed", seed)
     count = episodes if episodes is not None else default_episodes(env)
-    by_steps = episodes is None and policy == "online" and default_steps(env) > 0
+    by_steps = policy == "r2d2" or (
+        episodes is None and policy == "online" and default_steps(env) > 0
+    )
     total = None if by_steps else count * len(seed)
     folders = [out] if len(seed) == 1 else [out / str(one) for one in seed]
     with console.bar(f"recording {env}", total, "episodes") as bar:

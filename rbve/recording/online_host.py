@@ -31,6 +31,7 @@ from rbve.recording.record import (
     OnProgress,
     Progress,
     clear_expert,
+    provenance,
 )
 from rbve.recording.replay import Replay
 from rbve.recording.rollouts import episode_of
@@ -215,18 +216,10 @@ def record_online_host(
     chosen = sample_episodes(episodes, keep, seed)
     learning = experience(env, options, episodes, seed)
     clear_expert(out, overwrite)
-    provenance = {
-        "env": env_name,
-        "behaviour": "online dqn",
-        "noise": noise,
-        "seed": seed,
-        "recorded_episodes": episodes,
-        "keep": keep,
-        "agent": dataclasses.asdict(options),
-    }
+    about = provenance(env_name, "online dqn", noise, seed, episodes, keep, options)
     if (known := reference(env_name)) is not None:
-        provenance["reference"] = known
-    writer = Writer(out, env.actions, provenance, overwrite)
+        about["reference"] = known
+    writer = Writer(out, env.actions, about, overwrite)
     waiting: list[Episode] = []
     flushed = time.monotonic()
     for number, episode in enumerate(learning):

@@ -7,7 +7,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -76,13 +76,7 @@ def record_online(
     total = options.steps if episodes is None else episodes
     if total < 1:
         raise ValueError(f"episodes must be at least 1; got {episodes}")
-    env = envs.load(env_name, noise)
-    quiet = envs.load(env_name)
-    if not isinstance(env, Env) or not isinstance(quiet, Env):
-        raise ValueError(
-            f"the online agent runs inside JAX and {env_name} does not; record it with "
-            "--preset rlu-atari, --policy uniform or --policy FILE"
-        )
+    env, quiet = inside_jax(env_name, noise)
     if episodes is None and keep != 1:
         raise ValueError(
             "a share of the episodes can be kept where their number is given: episodes"
@@ -90,23 +84,11 @@ def record_online(
     kept = None if episodes is None else sample_episodes(episodes, keep, seed)
     rows = rows_needed(env, episodes, options)
     clear_expert(out, overwrite)
-    writer = Writer(
-        out,
-        env.actions,
-        {
-            "env": env_name,
-            "behaviour": "online dqn",
-            "noise": noise,
-            "seed": seed,
-            "recorded_episodes": episodes,
-            "keep": keep,
-            "agent": dataclasses.asdict(options),
-        },
-        overwrite,
-    )
+    about = provenance(env_name, "online dqn", noise, seed, episodes, keep, options)
+    writer = Writer(out, env.actions, about, overwrite)
     agent = online_dqn.make_agent(env, rows, options)
     advance = jax.jit(agent.advance, donate_argnums=0)
-    judge = SnapshotJudge(quiet, agent, options, seed)
+    judge = SnapshotJudge(quiet, agent.unravel, options.gamma, seed, hidden=options.hidden)
     state = jax.jit(agent.init)(jax.random.key(seed))
     returns: list[float] = []
     reached, row, blocks = 0, 0, 64
@@ -132,6 +114,38 @@ def record_online(
         "late_return": late_return(returns),
     }
     writer.finish()
+
+
+def inside_jax(env_name: str, noise: float) -> tuple[Env, Env]:
+    """The environment with its noise, and without."""
+    env, quiet = envs.load(env_name, noise), envs.load(env_name)
+    if not isinstance(env, Env) or not isinstance(quiet, Env):
+        raise ValueError(
+            f"the online agent runs inside JAX and {env_name} does not; record it with "
+            "--preset rlu-atari, --policy uniform or --policy FILE"
+        )
+    return env, quiet
+
+
+def provenance(
+    env_name: str,
+    behaviour: str,
+    noise: float,
+    seed: int,
+    episodes: int | None,
+    keep: float,
+    options: Any,
+) -> dict[str, Any]:
+    """Of data that an agent recorded while it learned."""
+    return {
+        "env": env_name,
+        "behaviour": behaviour,
+        "noise": noise,
+        "seed": seed,
+        "recorded_episodes": episodes,
+        "keep": keep,
+        "agent": dataclasses.asdict(options),
+    }
 
 
 def rows_needed(env: Env, episodes: int | None, options: online_dqn.Options) -> int:
@@ -206,7 +220,7 @@ def record_policy(
         frames_joined(env, policy)
     reference = reference or atari_reference(env_name)
     chosen = sample_episodes(episodes, keep, seed)
-    provenance = {
+    about = {
         "env": env_name,
         "behaviour": behaviour(policy),
         "policy": dict(policy.info) if isinstance(policy, Policy) else None,
@@ -218,7 +232,7 @@ def record_policy(
         **({} if reference is None else {"reference": dict(reference)}),
     }
     clear_expert(out, overwrite)
-    writer = Writer(out, env.actions, provenance, overwrite)
+    writer = Writer(out, env.actions, about, overwrite)
     done = 0
     more = functools.partial(envs.load, env_name, noise)
     for fresh in episode_stream(env, policy, episodes, epsilon, seed, more):

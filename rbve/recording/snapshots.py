@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,7 +12,6 @@ from rbve import algorithms
 from rbve.envs.base import Env
 from rbve.evaluation.rollout import make_rollout
 from rbve.policy import Policy, act_function
-from rbve.recording import online_dqn
 
 SNAPSHOTS = 20  # looks at the agent over a recording
 EPISODES_PER_LOOK = 100
@@ -22,17 +22,19 @@ class SnapshotJudge:
     """Evaluates snapshots without noise; the best one is the reference and the expert."""
 
     def __init__(
-        self, env: Env, agent: online_dqn.Agent, options: online_dqn.Options, seed: int
+        self, env: Env, unravel: Callable[[Any], Any], gamma: float, seed: int, **form: Any
     ) -> None:
-        self.env, self.agent, self.options = env, agent, options
+        """`form` says of a policy what its weights do not: hidden, memory, rescaled."""
+        self.env, self.unravel, self.gamma, self.form = env, unravel, gamma, form
         algorithm = algorithms.load("dqn")
-        self.act = act_function(algorithm, algorithm.options(), agent.unravel)
+        rescaled = bool(form.get("rescaled"))
+        self.act = act_function(algorithm, algorithm.options(), unravel, rescaled=rescaled)
         self.rollout = jax.jit(self._rollout(EPISODES_PER_LOOK))
         self.key = jax.random.fold_in(jax.random.key(seed), 1)
         self.looks: list[tuple[float, np.ndarray]] = []
 
     def _rollout(self, episodes: int) -> Any:
-        return make_rollout(self.env, self.act, episodes, 0.0, self.options.gamma)
+        return make_rollout(self.env, self.act, episodes, 0.0, self.gamma)
 
     def next_look(self, total: int) -> int:
         """When to look again, of so many episodes or steps."""
@@ -56,9 +58,9 @@ class SnapshotJudge:
             algorithm=algorithm,
             options=algorithm.options(),
             config=algorithm.config(),
-            network=self.agent.unravel(jax.numpy.asarray(params)),
+            network=self.unravel(jax.numpy.asarray(params)),
             obs_shape=self.env.obs_shape,
             actions=self.env.actions,
-            hidden=self.options.hidden,
+            **self.form,
             info={"from": "best snapshot of the online agent", "return": value},
         )

@@ -28,6 +28,18 @@ PRESETS: dict[str, Mapping[str, Any]] = {
         "learning_rate": 1e-4,  # found on the nine online games, of 8e-5, 1e-4, 3e-4
         "final_evaluations": 1,  # "the final snapshot"
     },
+    # Table "Deepmind Lab experiments' hyperparameters"; n-step and h are canonical R2D2's.
+    "rlu-dmlab": {
+        "torso": "atari",  # the same convolutions, whose features enter the memory as they are
+        "memory": 512,
+        "batch_size": 8,  # whole episodes
+        "gamma": 0.997,
+        "n_step": 5,
+        "td": "square",
+        "steps": 50_000,
+        "target_period": 400,
+        "learning_rate": 1e-4,  # of 8e-5, 1e-4, 3e-4, chosen per level in the paper
+    },
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rbve.networks.recurrent import Seen
+from rbve.networks.recurrent import Memory, Seen
 from rbve.types import Array, Views
 
 
@@ -36,12 +36,20 @@ def of_pairs(online: Any, target: Any, inputs: Pairs, keys: Sequence[Array]) -> 
 
 
 def of_sequences(
-    online: Any, target: Any, inputs: Sequences, burn_in: int, keys: Sequence[Array]
+    online: Any,
+    target: Any,
+    inputs: Sequences,
+    burn_in: int,
+    keys: Sequence[Array],
+    memory: Memory | None = None,
 ) -> Views:
-    """Heads of train · B steps: the memory is unrolled once per network, then looked up."""
+    """Heads of train · B steps: the memory is unrolled once per network, then looked up.
+
+    It starts as `memory`, or empty.
+    """
     now, later, target_draw = keys
     train = inputs.later.shape[0]
-    mine, theirs = (remembered(each, inputs.seen, burn_in) for each in (online, target))
+    mine, theirs = (remembered(each, inputs.seen, burn_in, memory) for each in (online, target))
     frozen = jax.lax.stop_gradient(online)
     return Views(
         now=online.heads(mine[:train], now),
@@ -50,9 +58,9 @@ def of_sequences(
     )
 
 
-def remembered(network: Any, seen: Seen, burn_in: int) -> Array:
+def remembered(network: Any, seen: Seen, burn_in: int, memory: Memory | None = None) -> Array:
     """After every step from `burn_in` on (L − burn_in, H, B); no gradient reaches those before."""
-    memory = network.start(seen.first.shape[1])
+    memory = network.start(seen.first.shape[1]) if memory is None else memory
     if burn_in:
         warming = Seen(*(column[:burn_in] for column in seen))
         memory = jax.lax.stop_gradient(network.unroll(warming, memory)[1])

@@ -1,0 +1,166 @@
+"""The online agent with memory: what it records, what it learns from."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rbve import envs, load
+from rbve.data.manifest import fingerprint
+from rbve.networks.recurrent import Memory, Seen
+from rbve.policy import Policy
+from rbve.recording import online_r2d2
+from rbve.recording.lessons import Rows, lessons
+from rbve.recording.record import EXPERT
+from rbve.recording.record_memory import record_online_memory
+
+SMALL = online_r2d2.Options(
+    memory=8, hidden=(6,), actors=4, chunk=5, burn_in=1, train=2, batch_size=4, n_step=3,
+    target_period=3, steps_per_update=20, min_replay=100, replay=300, steps=800,
+)  # fmt: skip
+GAMMA = 0.9
+
+
+def test_the_ladder_of_exploration() -> None:
+    found = np.asarray(online_r2d2.ladder(8))
+    np.testing.assert_allclose(found, [0.4**k for k in range(1, 9)], rtol=1e-5)
+    assert online_r2d2.ladder(1) == pytest.approx(0.4)
+
+
+def test_the_papers_numbers() -> None:
+    paper = online_r2d2.PAPER
+    assert paper.rows == 120
+    assert paper.burn_in * paper.chunk == 40
+    assert (paper.batch_size, paper.min_replay, paper.target_period) == (32, 600_000, 400)
+    assert (paper.priority_exponent, paper.importance_exponent) == (0.9, 0.6)
+
+
+def line(*episodes: tuple[list[float], bool]) -> Rows:
+    """One actor's rows: rewards of the decisions, whether the last one terminated."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("action", "reward", "end", "final")}
+    for rewards, terminated in episodes:
+        columns["action"] += [*range(len(rewards)), -1]
+        columns["reward"] += [*rewards, 0.0]
+        columns["end"] += [*[False] * (len(rewards) - 1), terminated, False]
+        columns["final"] += [*[False] * len(rewards), True]
+    length = len(columns["action"])
+    nothing = jnp.zeros((length, 1))
+    action, reward, end, final = (jnp.asarray(columns[name])[:, None] for name in columns)
+    return Rows(nothing, action, nothing, final, action, action, reward, end, final, None)
+
+
+def test_windows_end_with_their_episode_and_are_dropped_at_the_sequences_end() -> None:
+    rows = line(([1.0, 2.0], True), ([3.0, 4.0, 5.0], False), ([6.0, 7.0, 8.0], True))
+    # Rows: 0 1 |2| 3 4 5 |6| 7 8 9 |10|; the last final row is cut off, with 9's termination known.
+    rows = Rows(*(None if c is None else c[:10] for c in rows))
+    inputs, batch = lessons(rows, warm=1, n=3, gamma=GAMMA)
+    wanted = {  # row: reward, discount, bootstrap row
+        1: (2.0, 0.0, 2),
+        3: (3 + GAMMA * 4 + GAMMA**2 * 5, GAMMA**3, 6),
+        4: (4 + GAMMA * 5, GAMMA**2, 6),  # truncated: from the final observation
+        5: (5.0, GAMMA, 6),
+        7: (6 + GAMMA * 7 + GAMMA**2 * 8, 0.0, 9),  # terminated; where it ends does not matter
+        8: (7 + GAMMA * 8, 0.0, 9),
+        9: (8.0, 0.0, 9),
+    }
+    trained = [row for row in range(1, 10) if float(batch.weight[row - 1])]
+    assert trained == list(wanted)
+    for row, (reward, discount, later) in wanted.items():
+        assert float(batch.reward[row - 1]) == pytest.approx(reward)
+        assert float(batch.discount[row - 1]) == pytest.approx(discount)
+        assert int(inputs.later[row - 1, 0]) == later
+    cut = Rows(*(None if c is None else c[:9] for c in rows))
+    _, batch = lessons(cut, warm=0, n=3, gamma=GAMMA)
+    assert not batch.weight[7:].any()  # their windows leave the sequence
+    assert bool(batch.weight[5])
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("r2d2") / "memory"
+    record_online_memory("memory_len:3", out, options=SMALL)
+    return out
+
+
+def test_episodes_are_whole_and_follow_the_rules(recorded: Path) -> None:
+    data = load(recorded)
+    # 800 steps of 4 actors in chunks of 5: 40 chunks, 200 rows an actor, 5 rows an episode.
+    assert data.num_episodes == 4 * 200 // 5
+    assert set(data.lengths) == {4}
+    assert data.terminated.all()
+    for k in range(data.num_episodes):
+        episode = data.episode(k)
+        bit = episode.obs[0, 0, 2]
+        assert abs(bit) == 1
+        np.testing.assert_array_equal(episode.obs[2:, 0, 2], 0)
+        right = (episode.action[3] == 1) == (bit > 0)
+        np.testing.assert_array_equal(episode.reward, [0, 0, 0, 1 if right else -1, 0])
+    assert {0, 1} == set(data.action[data.action >= 0])
+    about = data.provenance
+    assert about["behaviour"] == "online r2d2"
+    assert about["reference"].keys() == {"online", "random"}
+
+
+def test_the_same_seed_records_the_same_data(recorded: Path, tmp_path: Path) -> None:
+    record_online_memory("memory_len:3", tmp_path / "again", options=SMALL)
+    assert fingerprint(tmp_path / "again") == fingerprint(recorded)
+    assert Policy.load(recorded / EXPERT).memory == 8
+
+
+def test_sequences_carry_the_memory_their_actor_had() -> None:
+    """Unrolled from it with the weights that acted, a sequence gives the next chunk's memory."""
+    env = envs.load("memory_len:3")
+    quiet = dataclasses.replace(SMALL, min_replay=10**6)  # no learning: the weights stay
+    agent = online_r2d2.make_agent(env, quiet)  # type: ignore[arg-type]
+    state = jax.jit(agent.advance)(agent.init(jax.random.key(3)), 4)
+    network = agent.unravel(state.params)
+    for chunk in range(3):
+        rows = jax.tree.map(lambda column, k=chunk: column[k], state.ring)
+        memory = Memory(*(held[chunk] for held in state.memories))
+        seen = Seen(rows.obs, rows.last_action, rows.last_reward, rows.first)
+        _, after = network.unroll(seen, memory)
+        np.testing.assert_allclose(after.cell, state.memories.cell[chunk + 1], atol=1e-6)
+        assert float(jnp.abs(after.cell).max()) > 1e-3
+    # A row's last action and reward are those of the row before, none where an episode begins.
+    flat = jax.tree.map(
+        lambda column: np.asarray(column[:4]).reshape(20, *column.shape[2:]), state.ring
+    )
+    first = flat.first[1:]
+    np.testing.assert_array_equal(flat.last_action[1:], np.where(first, -1, flat.action[:-1]))
+    np.testing.assert_array_equal(flat.last_reward[1:], np.where(first, 0, flat.reward[:-1]))
+    np.testing.assert_array_equal(first, flat.final[:-1])
+
+
+def test_only_whole_sequences_are_learned_from() -> None:
+    """Leaves: chunk · actors + actor; a sequence needs 3 chunks, and the ring holds 15."""
+    env = envs.load("memory_len:3")
+    agent = online_r2d2.make_agent(env, dataclasses.replace(SMALL, min_replay=10**6))  # type: ignore[arg-type]
+    advance = jax.jit(agent.advance)
+    state = advance(agent.init(jax.random.key(3)), 5)
+
+    def starts(state: Any) -> list[int]:
+        leaves = np.asarray(state.tree[0])[: 15 * 4].reshape(15, 4)
+        assert (leaves.min(axis=1) == leaves.max(axis=1)).all()
+        return np.flatnonzero(leaves[:, 0]).tolist()
+
+    assert SMALL.chunks == 15
+    assert starts(state) == [0, 1, 2]
+    # Chunks 15 and 16 overwrite 0 and 1: sequences from 2 to 14 are left, 15 and 16 have begun.
+    assert starts(advance(state, 12)) == list(range(2, 15))
+
+
+def test_it_learns_to_remember(tmp_path: Path) -> None:
+    options = dataclasses.replace(
+        SMALL, memory=16, actors=16, batch_size=16, chunk=6, steps=12_000, min_replay=1000,
+        replay=20_000, learning_rate=3e-3, steps_per_update=32, target_period=50,
+    )  # fmt: skip
+    record_online_memory("memory_len:3", tmp_path / "data", options=options)
+    reference = load(tmp_path / "data").provenance["reference"]
+    assert reference["online"] > 0.9
+    assert abs(reference["random"]) < 0.15
