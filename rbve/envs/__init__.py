@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 ADAPTERS = {
     "atari": "Pong",
     "bsuite": "catch/0",
+    "dmlab": "explore_object_rewards_few",
     "gymnasium": "CartPole-v1",
     "minatar": "breakout",
+    "vizdoom": "basic",
+    "xminigrid": "MiniGrid-MemoryS8",
 }
 
 
@@ -31,7 +34,7 @@ def names() -> list[str]:
 
 
 def load(name: str, noise: float = 0.0) -> Env | HostEnv:
-    """Makes an environment: 'catch', 'memory_len:20', 'gymnasium:CartPole-v1', 'minatar:breakout'.
+    """Makes an environment: 'catch', 'memory_len:20', 'collect:few', 'gymnasium:CartPole-v1'.
 
     With probability `noise` the environment executes a uniformly random action.
     """
@@ -54,17 +57,23 @@ def load(name: str, noise: float = 0.0) -> Env | HostEnv:
     return base.with_action_noise(env, noise)
 
 
-def _options(name: str, make: Any, option: str) -> dict[str, int]:
-    """What follows the colon is the first parameter of the file's `make`, a whole number."""
+def _options(name: str, make: Any, option: str) -> dict[str, int | str]:
+    """What follows the colon is the first parameter of the file's `make`.
+
+    It is a word where the parameter's default is one, else a whole number.
+    """
     kind = name.partition(":")[0]
-    parameters = list(inspect.signature(make).parameters)
+    parameters = list(inspect.signature(make).parameters.values())
     if not parameters:
         raise ValueError(f"'{name}': {kind} takes no option; write '{kind}'")
+    first = parameters[0]
+    if isinstance(first.default, str):
+        return {first.name: option}
     try:
-        return {parameters[0]: int(option)}
+        return {first.name: int(option)}
     except ValueError:
         raise ValueError(
-            f"'{name}': {parameters[0]} has to be a whole number, e.g. '{kind}:20'"
+            f"'{name}': {first.name} has to be a whole number, e.g. '{kind}:20'"
         ) from None
 
 

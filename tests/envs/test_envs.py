@@ -17,7 +17,8 @@ import pytest
 from rbve import envs
 from rbve.envs.base import Env, State, with_action_noise
 
-NATIVE = [*envs.names(), "memory_len:1"]
+NATIVE = [*envs.names(), "memory_len:1", "collect:few"]
+BYTES = {"collect", "collect:few"}  # the others observe floats
 EPISODES = 500
 
 
@@ -78,7 +79,7 @@ def test_shapes_and_types_are_as_declared(name: str, wide: bool) -> None:
         untyped, _ = env.step(state, 0, jax.random.key(1))
     for seen in (obs, step.obs):
         assert seen.shape == env.obs_shape
-        assert seen.dtype == floating
+        assert seen.dtype == (jnp.dtype("uint8") if name in BYTES else floating)
     assert step.reward.shape == step.executed.shape == ()
     assert step.reward.dtype == floating
     assert step.terminated.dtype == step.truncated.dtype == jnp.dtype(bool)
@@ -190,7 +191,7 @@ def test_noise_outside_0_to_1_is_refused(name: str, epsilon: float) -> None:
         ("memory_le:5", "Did you mean 'memory_len:5'\\?"),
         ("bsuit", "Did you mean 'bsuite:catch/0'\\?"),
         ("gymnasum:CartPole-v1", "Did you mean 'gymnasium:CartPole-v1'\\?"),
-        ("zzz", "unknown environment 'zzz'. Known: cartpole, catch, memory_len, mountain_car"),
+        ("zzz", "unknown environment 'zzz'. Known: cartpole, catch, collect, memory_len"),
         ("base", "unknown environment 'base'"),
         ("", "unknown environment ''"),
         ("catch:3", "catch takes no option"),
@@ -199,6 +200,7 @@ def test_noise_outside_0_to_1_is_refused(name: str, epsilon: float) -> None:
         ("memory_len:0", "the memory length is at least 1"),
         ("bsuite", "lacks what to load, e.g. 'bsuite:catch/0'"),
         ("gymnasium:", "lacks what to load, e.g. 'gymnasium:CartPole-v1'"),
+        ("vizdom:basic", "Did you mean 'vizdoom:basic'\\?"),
     ],
 )
 def test_a_wrong_name_says_what_to_write(name: str, message: str) -> None:
@@ -213,7 +215,8 @@ def test_a_file_in_the_folder_is_an_environment(
     (tmp_path / "corridor.py").write_text(source)
     (tmp_path / "_draft.py").write_text(source)
     monkeypatch.setattr(envs, "__path__", [*envs.__path__, str(tmp_path)])
-    assert set(envs.names()) == {"cartpole", "catch", "corridor", "memory_len", "mountain_car"}
+    known = {"cartpole", "catch", "collect", "memory_len", "mountain_car"}
+    assert set(envs.names()) == known | {"corridor"}
     try:
         assert envs.load("corridor") == envs.load("catch")
     finally:

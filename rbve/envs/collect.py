@@ -1,0 +1,148 @@
+"""Object collection seen from within: 'collect:many' and 'collect:few'.
+
+Stands in for DeepMind Lab's explore_object_rewards_many and _few. A room of 9 × 9 cells holds
+equally many objects of two kinds. One kind pays +1, the other −1: which one is drawn anew for
+every episode and never shown, so it has to be tried and remembered.
+
+    actions    forward; turn left or right by 90°. Walls stop the agent
+    objects    entering an object's cell pays and takes it. Once all that pay +1 are gone,
+               everything is placed anew, away from the agent; what pays stays the same
+    view       the 5 × 5 cells ahead, the agent in the middle of the last row, facing up.
+               Bytes (5, 5, 3), 255 where there is a wall (or what lies behind it), an object of
+               the first kind, one of the second. Walls hide nothing, for the room is empty
+    end        after 120 steps (many) or 90 (few), as many as the Lab's levels have seconds:
+               a truncation
+
+many: 8 objects of each kind. few: 3.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from rbve.envs.base import Env, Step
+
+SIDE = 9  # cells of the room, without its walls
+VIEW = 5
+ACTIONS = ("forward", "left", "right")
+FORWARD, LEFT, RIGHT = range(3)
+HEADINGS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)], np.int32)  # up, right, down, left
+FLOOR, FIRST, SECOND, WALL = range(4)
+
+
+class Level(NamedTuple):
+    each: int  # objects of either kind
+    max_steps: int
+
+
+LEVELS = {"many": Level(8, 120), "few": Level(3, 90)}
+
+
+class State(NamedTuple):
+    cells: Array  # (SIDE, SIDE) uint8: FLOOR, FIRST or SECOND
+    position: Array  # (2,) int32: row, column
+    heading: Array  # int32, of HEADINGS
+    paying: Array  # uint8: FIRST or SECOND, the kind worth +1
+    clock: Array  # int32: steps taken
+
+
+def _offsets() -> np.ndarray:
+    """(4, VIEW, VIEW, 2): from the agent to the cells of its view, by heading."""
+    ahead = np.arange(VIEW - 1, -1, -1)[:, None, None]
+    aside = (np.arange(VIEW) - VIEW // 2)[None, :, None]
+    rightwards = np.roll(HEADINGS, -1, axis=0)  # what lies to the right of each heading
+    return np.stack(
+        [ahead * up + aside * right for up, right in zip(HEADINGS, rightwards, strict=True)]
+    ).astype(np.int32)
+
+
+OFFSETS = _offsets()
+
+
+def look(cells: Array, place: Array) -> Array:
+    """What is at (..., 2) places, inside the room or not."""
+    inside = jnp.all((place >= 0) & (place < SIDE), axis=-1)
+    row, column = jnp.moveaxis(jnp.clip(place, 0, SIDE - 1), -1, 0)
+    return jnp.where(inside, cells[row, column], WALL)
+
+
+def _observe(state: State) -> Array:
+    view = look(state.cells, state.position + jnp.asarray(OFFSETS)[state.heading])
+    planes = view[..., None] == jnp.array([WALL, FIRST, SECOND])
+    return jnp.where(planes, 255, 0).astype(jnp.uint8)
+
+
+def place(each: int, key: Array, position: Array) -> Array:
+    """A room with `each` objects of either kind in distinct cells, none where the agent stands."""
+    count = SIDE * SIDE
+    index = jnp.arange(count, dtype=jnp.uint32)
+    # Every cell draws a number. The last bits make them distinct; the agent's cell is last of all.
+    drawn = jax.random.bits(key, (count,)) >> 1 & ~jnp.uint32(127) | index
+    drawn = jnp.where(index == position[0] * SIDE + position[1], jnp.uint32(2**32 - 1), drawn)
+    ascending = jnp.sort(drawn)
+    first, second = drawn < ascending[each], drawn < ascending[2 * each]
+    cells = jnp.where(first, FIRST, jnp.where(second, SECOND, FLOOR))
+    return cells.astype(jnp.uint8).reshape(SIDE, SIDE)
+
+
+def reset(level: Level, key: Array) -> tuple[State, Array]:
+    key_place, key_position, key_heading, key_paying = jax.random.split(key, 4)
+    position = jax.random.randint(key_position, (2,), 0, SIDE, jnp.int32)
+    state = State(
+        cells=place(level.each, key_place, position),
+        position=position,
+        heading=jax.random.randint(key_heading, (), 0, 4, jnp.int32),
+        paying=jnp.where(jax.random.bernoulli(key_paying), FIRST, SECOND).astype(jnp.uint8),
+        clock=jnp.int32(0),
+    )
+    return state, _observe(state)
+
+
+def step(level: Level, state: State, action: Array, key: Array) -> tuple[State, Step]:
+    action = jnp.asarray(action, jnp.int32)
+    turn = (action == RIGHT).astype(jnp.int32) - (action == LEFT).astype(jnp.int32)
+    heading = (state.heading + turn) % 4
+    target = state.position + jnp.where(action == FORWARD, jnp.asarray(HEADINGS)[heading], 0)
+    found = look(state.cells, target)
+    position = jnp.where(found == WALL, state.position, target)
+    object_found = (found == FIRST) | (found == SECOND)
+    reward = jnp.where(object_found, jnp.where(found == state.paying, 1.0, -1.0), 0.0)
+
+    here = jnp.arange(SIDE)
+    here = (here[:, None] == position[0]) & (here[None, :] == position[1])
+    cells = jnp.where(here, FLOOR, state.cells).astype(jnp.uint8)
+    none_left = ~jnp.any(cells == state.paying)
+    cells = jnp.where(none_left, place(level.each, key, position), cells)
+
+    state = State(cells, position, heading, state.paying, state.clock + 1)
+    return state, Step(
+        obs=_observe(state),
+        reward=reward,
+        terminated=jnp.zeros((), bool),
+        truncated=state.clock >= level.max_steps,
+        executed=action,
+    )
+
+
+def make(level: str = "many") -> Env:
+    if level not in LEVELS:
+        raise ValueError(f"collect has no level '{level}'; write 'collect:many' or 'collect:few'")
+    return _make(level)
+
+
+@functools.cache  # the same level gives the identical functions, so that compiled code is shared
+def _make(level: str) -> Env:
+    return Env(
+        name=f"collect:{level}",
+        obs_shape=(VIEW, VIEW, 3),
+        actions=ACTIONS,
+        max_steps=LEVELS[level].max_steps,
+        reset=functools.partial(reset, LEVELS[level]),
+        step=functools.partial(step, LEVELS[level]),
+    )

@@ -1,0 +1,129 @@
+"""DeepMind Lab as RL Unplugged has it: 'dmlab:explore_object_rewards_few' and four other levels.
+
+    view       RGB, 72 × 96 × 3 bytes
+    actions    15, the ids of the recorded data; each is repeated for 4 frames (seekavoid: 2)
+    end        the level's time limit, a truncation: the recorded data bootstraps there. The Lab
+               shows nothing after it, so the last view stands for the final one
+
+Every episode starts from a seed of its own, drawn from the one given to `reset`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rbve.envs.base import HostEnv
+
+BUILD = (
+    "no package index has it: build its Python package from source, as "
+    "https://github.com/google-deepmind/lab/blob/master/docs/users/build.md says, and install that"
+)
+VIEW = "RGB_INTERLEAVED"
+CONFIG = {  # the Lab takes words only
+    "fps": "30",
+    "height": "72",
+    "width": "96",
+    "maxAltCameraHeight": "1",
+    "maxAltCameraWidth": "1",
+    "hasAltCameras": "false",
+}
+
+
+class Level(NamedTuple):
+    path: str
+    repeats: int  # frames an action lasts
+
+
+LEVELS = {
+    "explore_object_rewards_few": Level("contributed/dmlab30/explore_object_rewards_few", 4),
+    "explore_object_rewards_many": Level("contributed/dmlab30/explore_object_rewards_many", 4),
+    "rooms_select_nonmatching_object": Level(
+        "contributed/dmlab30/rooms_select_nonmatching_object", 4
+    ),
+    "rooms_watermaze": Level("contributed/dmlab30/rooms_watermaze", 4),
+    "seekavoid_arena_01": Level("seekavoid_arena_01", 2),
+}
+
+# look right, look up-down (+ is down), strafe right, move forward, fire, jump, crouch
+ACTIONS = {
+    "forward": (0, 0, 0, 1, 0, 0, 0),
+    "back": (0, 0, 0, -1, 0, 0, 0),
+    "strafe_left": (0, 0, -1, 0, 0, 0, 0),
+    "strafe_right": (0, 0, 1, 0, 0, 0, 0),
+    "left_10": (-10, 0, 0, 0, 0, 0, 0),
+    "right_10": (10, 0, 0, 0, 0, 0, 0),
+    "left_60": (-60, 0, 0, 0, 0, 0, 0),
+    "right_60": (60, 0, 0, 0, 0, 0, 0),
+    "down": (0, 10, 0, 0, 0, 0, 0),
+    "up": (0, -10, 0, 0, 0, 0, 0),
+    "forward_left_10": (-10, 0, 0, 1, 0, 0, 0),
+    "forward_right_10": (10, 0, 0, 1, 0, 0, 0),
+    "forward_left_60": (-60, 0, 0, 1, 0, 0, 0),
+    "forward_right_60": (60, 0, 0, 1, 0, 0, 0),
+    "fire": (0, 0, 0, 0, 1, 0, 0),
+}
+
+
+class LabEnv:
+    """A `HostEnv` around one Lab."""
+
+    legal: np.ndarray | None = None  # every action, always
+    obs_shape: tuple[int, ...] = (72, 96, 3)
+    actions = tuple(ACTIONS)
+
+    def __init__(self, name: str, lab: Any, repeats: int) -> None:
+        self.name = name
+        self.executed = -1
+        self._lab = lab
+        self._repeats = repeats
+        self._moves = [np.array(move, np.intc) for move in ACTIONS.values()]
+        self._rng = np.random.default_rng()
+        self._view = np.zeros(self.obs_shape, np.uint8)
+        self._running = False
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        self._lab.reset(seed=int(self._rng.integers(2**31 - 1)))
+        self._running = True
+        self.executed = -1
+        return self._look()
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
+        if not self._running:
+            raise ValueError(f"{self.name}: stepped outside an episode; call reset() first")
+        reward = self._lab.step(self._moves[action], num_steps=self._repeats)
+        self.executed = int(action)
+        self._running = bool(self._lab.is_running())
+        view = self._look() if self._running else self._view.copy()
+        return view, float(reward), False, not self._running
+
+    def close(self) -> None:
+        self._running = False
+        self._lab.close()
+
+    def _look(self) -> np.ndarray:
+        self._view = np.array(self._lab.observations()[VIEW], np.uint8)  # the Lab reuses its own
+        return self._view.copy()
+
+
+def make(level: str) -> HostEnv:
+    """Makes a level of RL Unplugged, e.g. 'explore_object_rewards_few'."""
+    if level not in LEVELS:
+        near = difflib.get_close_matches(level, LEVELS, n=1)
+        hint = f" Did you mean 'dmlab:{near[0]}'?" if near else ""
+        raise ValueError(
+            f"RL Unplugged has no DeepMind Lab level '{level}'.{hint} Known: {', '.join(LEVELS)}"
+        )
+    name = f"dmlab:{level}"
+    try:
+        import deepmind_lab
+    except ImportError as error:
+        raise ImportError(f"{name} needs the package deepmind_lab; {BUILD}") from error
+    path, repeats = LEVELS[level]
+    lab = deepmind_lab.Lab(path, [VIEW], config=dict(CONFIG), renderer="software")
+    return LabEnv(name, lab, repeats)

@@ -1,0 +1,140 @@
+"""Scenarios of ViZDoom: 'vizdoom:basic', 'vizdoom:health_gathering' and others it ships.
+
+    view       RGB, 72 × 96 × 3 bytes as in DeepMind Lab: 160 × 120 pixels, resized by area
+    actions    each button of the scenario alone, and forward with either turn; 4 tics each
+    reward     the scenario's own, summed over the tics
+    ends       death, or the end the scenario sets (in basic: the monster is shot), terminates;
+               the scenario's time limit truncates, 2100 tics (a minute) where it has none
+
+The engine shows nothing after an end of its own, so the last view stands for the final one there.
+The time limit is kept here, not by the engine, so that a cut episode has its final view. Every
+episode starts from a seed of its own, drawn from the one given to `reset`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rbve.envs.base import HostEnv
+
+INSTALL = 'pip install "rbve[vizdoom]"'
+SCENARIOS = (
+    "basic",
+    "deadly_corridor",
+    "defend_the_center",
+    "defend_the_line",
+    "health_gathering",
+    "health_gathering_supreme",
+    "my_way_home",
+    "predict_position",
+    "simpler_basic",
+    "take_cover",
+)
+HEIGHT, WIDTH = 72, 96
+SKIP = 4
+TICS = 2100  # the limit where a scenario has none, and that of most others
+
+
+class DoomEnv:
+    """A `HostEnv` around one engine, which runs in a process of its own."""
+
+    legal: np.ndarray | None = None  # every action, always
+    obs_shape: tuple[int, ...] = (HEIGHT, WIDTH, 3)
+
+    def __init__(self, name: str, scenario: str) -> None:
+        import cv2
+        import vizdoom
+
+        self.name = name
+        self.executed = -1
+        self._resize, self._area = cv2.resize, cv2.INTER_AREA
+        cv2.setNumThreads(1)  # threads cost more than they save on so small a picture
+        self._game = vizdoom.DoomGame()
+        self._game.load_config(str(Path(vizdoom.scenarios_path) / f"{scenario}.cfg"))
+        self.max_steps = -(-(self._game.get_episode_timeout() or TICS) // SKIP)
+        self._game.set_episode_timeout(0)
+        self._game.set_window_visible(False)
+        self._game.set_sound_enabled(False)
+        self._game.set_screen_format(vizdoom.ScreenFormat.RGB24)
+        self._game.set_screen_resolution(vizdoom.ScreenResolution.RES_160X120)
+        pressed = combinations([each.name.lower() for each in self._game.get_available_buttons()])
+        self.actions = tuple(pressed)
+        self._presses = list(pressed.values())
+        self._rng = np.random.default_rng()
+        self._view = np.zeros(self.obs_shape, np.uint8)
+        self._steps = -1  # of the running episode; −1 outside one
+        self._start()
+
+    def _start(self) -> None:
+        """Starts the engine in a folder of its own, where it leaves its settings."""
+        folder = tempfile.mkdtemp(prefix="rbve-vizdoom-")
+        self._clean = weakref.finalize(self, shutil.rmtree, folder, True)
+        with contextlib.chdir(folder):
+            self._game.init()
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        self._game.set_seed(int(self._rng.integers(2**31 - 1)))
+        self._game.new_episode()
+        self._steps = 0
+        self.executed = -1
+        return self._look()
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
+        if self._steps < 0:
+            raise ValueError(f"{self.name}: stepped outside an episode; call reset() first")
+        reward = self._game.make_action(self._presses[action], SKIP)
+        self.executed = int(action)
+        self._steps += 1
+        over = bool(self._game.is_episode_finished())
+        cut = not over and self._steps >= self.max_steps
+        view = self._view.copy() if over else self._look()
+        if over or cut:
+            self._steps = -1
+        return view, float(reward), over, cut
+
+    def close(self) -> None:
+        self._steps = -1
+        self._game.close()
+        self._clean()
+
+    def _look(self) -> np.ndarray:
+        screen = self._game.get_state().screen_buffer
+        small = self._resize(screen, (WIDTH, HEIGHT), interpolation=self._area)
+        self._view = np.asarray(small, np.uint8)
+        return self._view.copy()
+
+
+def combinations(buttons: list[str]) -> dict[str, list[bool]]:
+    """What is pressed by each action: one button, or forward with a turn."""
+    pressed: list[tuple[str, ...]] = [(button,) for button in buttons]
+    if "move_forward" in buttons:
+        pressed += [("move_forward", turn) for turn in buttons if turn.startswith("turn_")]
+    return {"+".join(held): [each in held for each in buttons] for held in pressed}
+
+
+def make(scenario: str) -> HostEnv:
+    """Makes a scenario, e.g. 'basic'."""
+    if scenario not in SCENARIOS:
+        near = difflib.get_close_matches(scenario, SCENARIOS, n=1)
+        hint = f" Did you mean 'vizdoom:{near[0]}'?" if near else ""
+        raise ValueError(
+            f"unknown ViZDoom scenario '{scenario}'.{hint} Known: {', '.join(SCENARIOS)}"
+        )
+    name = f"vizdoom:{scenario}"
+    try:
+        import cv2  # noqa: F401
+        import vizdoom  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"{name} needs vizdoom and opencv; {INSTALL} ({error})") from error
+    return DoomEnv(name, scenario)

@@ -1,0 +1,121 @@
+"""MiniGrid's levels in JAX through xminigrid: 'xminigrid:MiniGrid-MemoryS8' and the like.
+
+    actions    forward, right, left, pick_up, put_down, toggle (opens and closes doors)
+    view       the cells ahead, the agent in the middle of the last row, facing up: 7 × 7, in
+               Memory 3 × 3. Walls hide nothing. What the agent carries is not shown
+    reward     1 − 0.9 · step / limit when the goal is reached, else 0
+    ends       the goal (in Memory the wrong object too) terminates; the level's limit truncates
+
+Observation: bytes with one plane for each kind of tile that the level has, 255 where it is, and one
+for each colour where colours tell things apart; floor is 0 in all. It holds all that xminigrid's
+own (tile, colour) view holds.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from rbve.envs.base import Env, Step
+
+INSTALL = 'pip install "rbve[xminigrid]"'
+ACTIONS = ("forward", "right", "left", "pick_up", "put_down", "toggle")  # xminigrid's ids
+
+# xminigrid's ids
+OUTSIDE, WALL, BALL, SQUARE, PYRAMID, GOAL, KEY = 0, 2, 3, 4, 5, 6, 7
+LOCKED, CLOSED, OPEN, HEX, STAR = 8, 9, 10, 11, 12
+COLOURS = (1, 2, 3, 4, 5, 6)  # red, green, blue, purple, yellow, grey
+DOORS = (LOCKED, CLOSED, OPEN)
+THINGS = (BALL, SQUARE, PYRAMID, HEX, STAR)
+
+
+class Family(NamedTuple):
+    """Levels that differ in size alone."""
+
+    tiles: tuple[int, ...]
+    colours: tuple[int, ...] = ()
+
+
+# By what follows "MiniGrid-" in a level's name, up to its size. Playground, which has no goal, and
+# XLand, whose rules are chosen apart, are left out.
+FAMILIES = {
+    "BlockedUnlockPickUp": Family((OUTSIDE, WALL, KEY, *DOORS, *THINGS), COLOURS),
+    "DoorKey": Family((OUTSIDE, WALL, GOAL, KEY, *DOORS)),
+    "Empty": Family((OUTSIDE, WALL, GOAL)),
+    "EmptyRandom": Family((OUTSIDE, WALL, GOAL)),
+    "FourRooms": Family((OUTSIDE, WALL, GOAL)),
+    "LockedRoom": Family((OUTSIDE, WALL, GOAL, KEY, *DOORS), COLOURS),
+    "Memory": Family((OUTSIDE, WALL, BALL, KEY)),
+    "Unlock": Family((OUTSIDE, WALL, KEY, *DOORS), COLOURS),
+    "UnlockPickUp": Family((OUTSIDE, WALL, KEY, *DOORS, *THINGS), COLOURS),
+}
+
+
+class Level(NamedTuple):
+    env: Any  # xminigrid's
+    params: Any
+    family: Family
+
+
+def family_of(level: str) -> Family | None:
+    name = level.removeprefix("MiniGrid-").partition("-")[0]
+    return FAMILIES.get("Memory" if name.startswith("MemoryS") else name)
+
+
+def _observe(family: Family, view: Array) -> Array:
+    tiles = view[..., :1] == jnp.array(family.tiles, view.dtype)
+    colours = view[..., 1:] == jnp.array(family.colours, view.dtype)
+    return jnp.where(jnp.concatenate([tiles, colours], axis=-1), 255, 0).astype(jnp.uint8)
+
+
+def reset(level: Level, key: Array) -> tuple[Any, Array]:
+    timestep = level.env.reset(level.params, key)
+    return timestep, _observe(level.family, timestep.observation)
+
+
+def step(level: Level, timestep: Any, action: Array, key: Array) -> tuple[Any, Step]:
+    del key  # the dynamics are deterministic
+    action = jnp.asarray(action, jnp.int32)
+    after = level.env.step(level.params, timestep, action)
+    terminated = after.last() & (after.discount == 0)
+    return after, Step(
+        obs=_observe(level.family, after.observation),
+        reward=after.reward,
+        terminated=terminated,
+        truncated=after.last() & ~terminated,
+        executed=action,
+    )
+
+
+def make(level: str) -> Env:
+    return _make(level)
+
+
+@functools.cache  # the same level gives the identical functions, so that compiled code is shared
+def _make(level: str) -> Env:
+    try:
+        import xminigrid
+    except ImportError as error:
+        raise ImportError(f"xminigrid:{level} needs xminigrid; {INSTALL}") from error
+    families = {each: family_of(each) for each in xminigrid.registered_environments()}
+    known = {each: family for each, family in families.items() if family is not None}
+    if level not in known:
+        near = difflib.get_close_matches(level, known, n=1)
+        hint = f" Did you mean 'xminigrid:{near[0]}'?" if near else ""
+        raise ValueError(f"xminigrid has no level '{level}' here.{hint} Known: {', '.join(known)}")
+    env, params = xminigrid.make(level)
+    chosen = Level(env, params, known[level])
+    view = jax.eval_shape(functools.partial(reset, chosen), jax.random.key(0))[1]
+    return Env(
+        name=f"xminigrid:{level}",
+        obs_shape=view.shape,
+        actions=ACTIONS,
+        max_steps=chosen.params.max_steps,
+        reset=functools.partial(reset, chosen),
+        step=functools.partial(step, chosen),
+    )

@@ -1,0 +1,187 @@
+"""ViZDoom's scenarios beside the engine itself, their ends, seeds and words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("vizdoom", reason='needs pip install "rbve[vizdoom]"')
+import cv2
+import vizdoom
+
+from rbve import envs
+from rbve.envs import vizdoom as adapter
+from rbve.envs.vizdoom import DoomEnv
+
+
+@pytest.fixture
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The engine writes into the folder it is started from."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def basic() -> Iterator[DoomEnv]:
+    env = envs.load("vizdoom:basic")
+    assert isinstance(env, DoomEnv)
+    yield env
+    env.close()
+
+
+@pytest.fixture
+def engine(in_a_folder: Path) -> Iterator[vizdoom.DoomGame]:
+    """The scenario as ViZDoom sets it up, with a time limit of its own."""
+    game = vizdoom.DoomGame()
+    game.load_config(os.path.join(vizdoom.scenarios_path, "basic.cfg"))
+    game.set_window_visible(False)
+    game.set_screen_format(vizdoom.ScreenFormat.RGB24)
+    game.set_screen_resolution(vizdoom.ScreenResolution.RES_160X120)
+    game.init()
+    yield game
+    game.close()
+
+
+def same_episodes(env: DoomEnv, game: vizdoom.DoomGame, actions: np.ndarray) -> set[str]:
+    """Steps both with the same seeds and actions; how the episodes ended."""
+    seeds = np.random.default_rng(3)  # as `reset(3)` draws them
+    seen = [env.reset(3)]
+    ends = set()
+    for episode in actions:
+        game.set_seed(int(seeds.integers(2**31 - 1)))
+        game.new_episode()
+        for step, action in enumerate(episode):
+            screen = game.get_state().screen_buffer
+            small = cv2.resize(screen, (96, 72), interpolation=cv2.INTER_AREA)
+            np.testing.assert_array_equal(seen[-1], small, err_msg=str(step))
+            theirs = game.make_action([int(i == action) for i in range(3)], 4)
+            obs, reward, terminated, truncated = env.step(int(action))
+            seen.append(obs)
+            assert reward == theirs
+            assert (terminated or truncated) == game.is_episode_finished()
+            assert truncated == game.is_episode_timeout_reached()
+            assert env.executed == action
+            if terminated:
+                np.testing.assert_array_equal(seen[-1], seen[-2])  # nothing new to see
+            if terminated or truncated:
+                ends.add("terminated" if terminated else "truncated")
+                break
+        seen = [env.reset()]
+    return ends
+
+
+def test_step_by_step_as_the_engine(basic: DoomEnv, engine: vizdoom.DoomGame) -> None:
+    rng = np.random.default_rng(0)
+    actions = rng.integers(3, size=(4, 75))
+    idle = np.zeros((1, 75), int)  # walks into the wall until the time is up
+    assert same_episodes(basic, engine, np.concatenate([actions, idle])) == {
+        "terminated",
+        "truncated",
+    }
+
+
+def test_it_looks_like_any_environment(basic: DoomEnv, in_a_folder: Path) -> None:
+    assert (basic.name, basic.obs_shape) == ("vizdoom:basic", (72, 96, 3))
+    assert basic.actions == ("move_left", "move_right", "attack")
+    assert (basic.max_steps, basic.executed, basic.legal) == (75, -1, None)
+    first = basic.reset(1)
+    assert (first.shape, first.dtype) == ((72, 96, 3), np.uint8)
+    assert len(np.unique(first)) > 20  # a picture
+    channels = first.reshape(-1, 3).mean(0)
+    assert channels[0] > channels[2]  # Doom's browns: red first, blue last
+
+
+def test_the_limit_truncates_with_a_view_of_its_own(basic: DoomEnv) -> None:
+    basic.reset(2)
+    ends, last = [], None
+    for step in range(75):
+        before = last
+        last, _, *end = basic.step(step // 6 % 2)  # to and fro
+        ends.append(end)
+    assert ends == [[False, False]] * 74 + [[False, True]]
+    assert before is not None
+    assert (last != before).any()
+    with pytest.raises(ValueError, match=r"stepped outside an episode; call reset\(\)"):
+        basic.step(0)
+    basic.reset()
+    assert basic.step(0)[2:] == (False, False)
+
+
+def test_seeds(basic: DoomEnv) -> None:
+    def play(env: DoomEnv, seed: int) -> tuple[np.ndarray, list[float]]:
+        views, rewards = [env.reset(seed)], []
+        for action in [0, 2, 1, 2, 0, 0]:
+            view, reward, *_ = env.step(action)
+            views.append(view)
+            rewards.append(reward)
+        views.append(env.reset())  # the next episode follows from the seed too
+        return np.array(views), rewards
+
+    other = envs.load("vizdoom:basic")
+    assert isinstance(other, DoomEnv)
+    one, rewards = play(basic, 5)
+    np.testing.assert_array_equal(one, play(other, 5)[0])
+    np.testing.assert_array_equal(one, play(basic, 5)[0])
+    assert rewards == play(other, 5)[1]
+    starts = {play(other, seed)[0][0].tobytes() for seed in range(4)}
+    assert len(starts) > 1
+    assert (one[0] != one[-1]).any()
+    other.close()
+
+
+def test_it_leaves_nothing_behind(in_a_folder: Path) -> None:
+    env = envs.load("vizdoom:health_gathering", noise=0.5)
+    assert len(env.actions) == 5
+    env.reset(0)
+    assert env.step(4)[1] == 4.0  # alive for four tics
+    env.close()
+    assert list(in_a_folder.iterdir()) == []
+    assert Path.cwd() == in_a_folder
+
+
+def test_death_terminates() -> None:
+    env = envs.load("vizdoom:health_gathering")
+    env.reset(0)
+    rewards, ends = [], []
+    for _ in range(400):
+        _, reward, *end = env.step(0)  # turns on the spot, on a floor that hurts
+        rewards.append(reward)
+        ends.append(end)
+        if any(end):
+            break
+    env.close()
+    assert ends[-1] == [True, False]
+    assert rewards[-1] < -90  # the scenario's 100 for dying
+    assert set(rewards[:-1]) == {4.0}
+    assert len(ends) < 200
+
+
+def test_buttons_make_actions() -> None:
+    pressed = adapter.combinations(["turn_left", "turn_right", "move_forward", "attack"])
+    assert pressed == {
+        "turn_left": [True, False, False, False],
+        "turn_right": [False, True, False, False],
+        "move_forward": [False, False, True, False],
+        "attack": [False, False, False, True],
+        "move_forward+turn_left": [True, False, True, False],
+        "move_forward+turn_right": [False, True, True, False],
+    }
+    assert list(adapter.combinations(["turn_left", "attack"])) == ["turn_left", "attack"]
+
+
+def test_all_scenarios_ship_with_the_package() -> None:
+    shipped = {path.stem for path in Path(vizdoom.scenarios_path).glob("*.cfg")}
+    assert set(adapter.SCENARIOS) <= shipped
+
+
+def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="Did you mean 'vizdoom:health_gathering'"):
+        envs.load("vizdoom:health_gatherin")
+    monkeypatch.setitem(sys.modules, "vizdoom", None)
+    with pytest.raises(ImportError, match=r'pip install "rbve\[vizdoom\]"'):
+        envs.load("vizdoom:basic")
