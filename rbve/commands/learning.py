@@ -52,6 +52,10 @@ def train(
     torso: Literal["auto", "mlp", "atari", "atari_valid", "board"] = "auto",
     hidden: tuple[int, ...] = (),
     stack: int = 1,
+    memory: int = 0,
+    sequence: int = 0,
+    burn_in: int = 0,
+    rescale: bool | None = None,
     rows: Literal["auto", "memory", "disk"] = "auto",
     td: Literal["square", "huber"] = "square",
     gamma: float = 0.99,
@@ -82,11 +86,16 @@ def train(
         learning_rate: One or more Adam step sizes.
         target_period: Updates between target syncs; 0 = steps / 800.
         every: Updates between evaluations and checkpoints; 0 = steps / 20.
-        batch_size: Transitions per update.
+        batch_size: Transitions per update; with memory, sequences.
         torso: What turns an observation into features: dense layers, the convolutions of the paper
             (atari; atari_valid pads nothing) or MinAtar's (board); auto = by the shape.
         hidden: Units per dense layer. Default: 56 56 for mlp, 512 for atari, 128 for board.
         stack: Frames joined into one observation; 0 = 4, unless the data holds them joined.
+        memory: Units of an LSTM, for decisions that need to remember (R2D2: 512); it also sees the
+            last action and the last reward. 0 = none.
+        sequence: With memory: steps trained on at a time; 0 = whole episodes.
+        burn_in: With --sequence: steps before them that only warm the memory.
+        rescale: Learn values on R2D2's square-root scale. Default: with memory.
         rows: Where rows wait to be drawn; auto = in memory up to 1 GiB (16 MiB of
             pixels), else on disk.
         td: Form of the TD loss.
@@ -127,6 +136,10 @@ def train(
             torso=torso,
             hidden=hidden,
             stack=stack,
+            memory=memory,
+            sequence=sequence,
+            burn_in=burn_in,
+            rescale=rescale,
             rows=rows,
             batch_size=batch_size,
             td=td,

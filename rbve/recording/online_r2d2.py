@@ -86,7 +86,7 @@ class Life(NamedTuple):
     last_reward: Array
     first: Array  # (N,) bool, an episode begins
     final: Array  # (N,) bool, the last one has just ended
-    memory: Memory
+    memory: Any  # a Memory
 
 
 class State(NamedTuple):
