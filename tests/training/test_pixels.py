@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -74,12 +75,13 @@ def test_gray_frames_are_stacked_along_an_axis_of_their_own(store: Path) -> None
     index = np.array([0, 5, 200])
     picked = columns.layout.batch(columns.columns[0].pick(index), np.float32(1))
     assert packed.rows is not None
-    unpacked = packed.layout.unpack(packed.rows[index], np.float32(1))
+    unpacked = packed.layout.fetch(jnp.asarray(packed.rows), jnp.asarray(index))
+    unpacked = packed.layout.batch(unpacked, np.float32(1))
     for item, row in enumerate(columns.columns[0].row[index]):
         for k in range(4):
             there = row % ROWS >= 3 - k  # before the episode began there is nothing
             frame = data.obs[row - 3 + k] if there else np.zeros((40, 20))
-            for obs in (picked[0], unpacked[0]):
+            for obs in (picked[0].obs, unpacked[0].obs):
                 np.testing.assert_array_equal(obs[item, :, :, k], frame)
 
 

@@ -148,7 +148,7 @@ def test_stacked_frames_are_joined_along_the_last_axis() -> None:
     data = images()
     packed = table.pack([data], View(), "state", stack=3, in_memory=False)
     picked = packed.columns[0].pick(np.array([2, 5]))
-    obs, _, batch = packed.layout.batch(jax.tree.map(np.asarray, picked), np.float32(1))
+    (obs, _), batch = packed.layout.batch(jax.tree.map(np.asarray, picked), np.float32(1))
     assert obs.shape == (2, 6, 6, 3)
     for item in range(2):
         for channel in range(3):

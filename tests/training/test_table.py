@@ -50,7 +50,9 @@ def rows_of(table: Table, member: int) -> np.ndarray:
 
 def unpack(table: Table, member: int) -> tuple[jax.Array, jax.Array, Batch]:
     scale = jnp.float32(table.g_scale[member])
-    return table.layout.unpack(jnp.asarray(rows_of(table, member)), scale)
+    picked = table.layout.unpack(jnp.asarray(rows_of(table, member)))
+    pairs, batch = table.layout.batch(picked, scale)
+    return pairs.obs, pairs.next_obs, batch
 
 
 def assert_holds(
@@ -192,6 +194,6 @@ def test_the_scale_follows_the_rows_trained_on() -> None:
 def test_unpacking_compiles() -> None:
     data = dataset(5, masked=True)
     table = pack([data], VIEW, "state")
-    compiled = jax.jit(table.layout.unpack)(jnp.asarray(table.rows), jnp.float32(2.0))
-    plain = table.layout.unpack(jnp.asarray(table.rows), jnp.float32(2.0))
+    compiled = jax.jit(table.layout.unpack)(jnp.asarray(table.rows))
+    plain = table.layout.unpack(jnp.asarray(table.rows))
     jax.tree.map(np.testing.assert_array_equal, compiled, plain)

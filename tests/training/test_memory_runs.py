@@ -1,0 +1,193 @@
+"""Networks with memory through the whole pipeline: data, training, resuming, acting."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from rbve import api, envs
+from rbve.data import Dataset, load
+from rbve.evaluation.lanes import Lanes, play
+from rbve.evaluation.players import PolicyPlayer
+from rbve.policy import Policy
+from rbve.recording.record import record_policy
+from rbve.sweep import local
+from rbve.training import sequences
+from rbve.training.checkpoint import read_tensors
+from rbve.training.run import CHECKPOINT, POLICY
+from rbve.training.spec import DataRef, Job, Spec, resolve
+from rbve.training.table import pack_sequences
+
+SAMPLES = os.environ.get("RBVE_RLU_SAMPLES", "")
+LEVEL = "memory_len:10"
+EPISODES = 1000
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a uniform policy does: it repeats the bit half of the time."""
+    out = tmp_path_factory.mktemp("memory") / "data"
+    record_policy(LEVEL, out, None, episodes=400)
+    return out
+
+
+def trained(data: Dataset, memory: int) -> Policy:
+    plan = {"memory": memory, "hidden": (16,), "batch_size": 32, "n_step": 5, "every": 600}
+    return api.train(
+        data, "rbve", steps=600, env=None, learning_rate=3e-3, target_period=50, spec=plan
+    )
+
+
+@pytest.fixture(scope="module")
+def remembering(path: Path) -> Policy:
+    return trained(load(path), memory=24)
+
+
+def test_with_memory_the_bit_is_repeated(remembering: Policy) -> None:
+    assert api.evaluate(remembering, LEVEL, EPISODES)["return"] > 0.9
+
+
+def test_without_memory_nobody_can(path: Path) -> None:
+    assert abs(api.evaluate(trained(load(path), memory=0), LEVEL, EPISODES)["return"]) <= 0.1
+
+
+def test_a_memory_of_somebody_elses_past_helps_nobody(path: Path) -> None:
+    """The bits are dealt out anew over the episodes: what is remembered tells nothing."""
+    data = load(path)
+    obs = np.array(data.obs)
+    first = data.offsets[:-1]
+    dealt = np.random.default_rng(0).permutation(len(first))
+    for row in (0, 1):  # the bit is shown twice
+        obs[first + row] = obs[first[dealt] + row]
+    shuffled = dataclasses.replace(data, obs=obs)
+    assert abs(api.evaluate(trained(shuffled, memory=24), LEVEL, EPISODES)["return"]) <= 0.1
+
+
+def test_a_session_does_what_the_rollout_does(remembering: Policy, tmp_path: Path) -> None:
+    remembering.save(tmp_path / "policy.safetensors")
+    policy = Policy.load(tmp_path / "policy.safetensors")
+    assert policy.memory == 24
+    assert policy.rescaled
+    with pytest.raises(ValueError, match=r"policy.start\(\)"):
+        policy.act(np.zeros((1, 3)))
+    env: Any = envs.load(LEVEL)
+    for seed in range(6):
+        session = policy.start()
+        state, obs = env.reset(jax.random.key(seed))
+        reward, total = 0.0, 0.0
+        for _ in range(env.max_steps):
+            action = session.act(np.asarray(obs), reward)
+            state, outcome = env.step(state, action, jax.random.key(0))
+            obs, reward = outcome.obs, float(outcome.reward)
+            total += reward
+        assert total == 1.0
+
+
+class Outside:
+    """The level as an environment outside JAX, whose bit goes by the seed."""
+
+    name, obs_shape, actions, legal, executed = LEVEL, (1, 3), ("0", "1"), None, -1
+
+    def __init__(self) -> None:
+        self.env: Any = envs.load(LEVEL)
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        self.state, obs = self.env.reset(jax.random.key(seed or 0))
+        return np.asarray(obs)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
+        self.executed = action
+        self.state, outcome = self.env.step(self.state, action, jax.random.key(0))
+        return np.asarray(outcome.obs), float(outcome.reward), bool(outcome.terminated), False
+
+    def close(self) -> None:
+        pass
+
+
+def test_lanes_forget_where_an_episode_ends(remembering: Policy) -> None:
+    lanes = Lanes([Outside(), Outside()])  # type: ignore[list-item]
+    traces = list(play(lanes, PolicyPlayer(remembering), 12, 0.0, seed=0))
+    assert [sum(trace.reward) for trace in traces] == [1.0] * 12
+    # Values are in the units of rewards: the last action is worth 1, of which h makes .415.
+    assert np.mean([trace.q[-1] for trace in traces]) == pytest.approx(1.0, abs=0.2)
+
+
+def job(path: Path, **more: Any) -> Job:
+    plan = Spec(
+        "rbve", memory=6, hidden=(5,), batch_size=4, n_step=3, steps=60, every=20, env=LEVEL,
+        eval_episodes=4, **more,
+    )  # fmt: skip
+    spec, config = resolve(plan, {})
+    return Job(DataRef(str(path)), spec, config, target_period=7)
+
+
+@pytest.mark.parametrize("more", [{}, {"sequence": 6, "burn_in": 4, "rows": "disk"}])
+def test_a_run_that_was_stopped_equals_one_that_was_not(
+    path: Path, tmp_path: Path, more: dict[str, Any]
+) -> None:
+    wanted = job(path, **more)
+    (whole,) = local.run([wanted], tmp_path / "whole")
+
+    class Stopped(Exception):
+        pass
+
+    def stop(progress: Any) -> None:
+        if progress.step == 40:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        local.run([wanted], tmp_path / "parts", stop)
+    (parts,) = local.run([wanted], tmp_path / "parts")
+    assert (whole / "rows.jsonl").read_bytes() == (parts / "rows.jsonl").read_bytes()
+    for name in (CHECKPOINT, POLICY):
+        (mine, told), (other, other_told) = (read_tensors(each / name) for each in (whole, parts))
+        assert told == other_told
+        assert mine.keys() == other.keys()
+        for key in mine:
+            np.testing.assert_array_equal(mine[key], other[key])
+
+
+def test_rows_on_disk_train_as_rows_in_memory_do(path: Path, tmp_path: Path) -> None:
+    for plan in ({}, {"sequence": 6, "burn_in": 4}):
+        found = [
+            Policy.load(local.run([job(path, rows=rows, **plan)], tmp_path / rows)[0] / POLICY)
+            for rows in ("memory", "disk")
+        ]
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6),
+            *(policy.network for policy in found),
+        )
+
+
+@pytest.mark.skipif(not SAMPLES, reason="needs real records: set RBVE_RLU_SAMPLES to their folder")
+def test_real_lab_episodes_train(tmp_path: Path) -> None:
+    for package in ("cv2", "google_crc32c"):
+        pytest.importorskip(package)
+    store = tmp_path / "lab"
+    api.convert(Path(SAMPLES) / "dmlab", store)
+    data = load(store)
+    spec = Spec(memory=8, gamma=0.997, n_step=5)
+    table = pack_sequences([data], spec.view, "pair", 0, 0)
+    # V̂ of the second record, as it comes out of the sequences: its first row is 55.16 or so.
+    picked = table.columns[0].pick(np.array([1]))
+    assert picked.frames.shape == (1, 181, 72, 96, 3)
+    found = picked.scalars[0, :, sequences.G][picked.scalars[0, :, sequences.WEIGHT] > 0]
+    rewards = np.asarray(data.episode(1).reward, np.float64)
+    powers = 0.997 ** np.arange(len(rewards))
+    wanted = [np.sum(rewards[t:] * powers[: len(rewards) - t]) for t in range(len(rewards))]
+    np.testing.assert_allclose(found, wanted[: len(found)], rtol=1e-5)
+    assert len(found) == 179  # the last decision before a truncation has no pair
+    losses: list[float] = []
+    plan = {"memory": 16, "sequence": 20, "batch_size": 2, "every": 4, "n_step": 5, "gamma": 0.997}
+    api.train(
+        store, "rbve", steps=24, env=None, learning_rate=1e-3, target_period=400, spec=plan,
+        on_progress=lambda progress: losses.append(progress.metrics["train/loss"]),
+    )  # fmt: skip
+    assert np.isfinite(losses).all()
+    assert np.mean(losses[-2:]) < np.mean(losses[:2])
