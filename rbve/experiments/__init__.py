@@ -31,6 +31,7 @@ class Data:
     side: Literal["all", "above", "below"] = "all"  # episodes by return against the mean
     action: Literal["chosen", "executed"] = "chosen"  # which one is learned from
     script: float | None = None  # ε of a player written for the game, in the online agent's place
+    memory: bool = False  # the online agent has one: R2D2, else DQN
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Experiment:
     scales: Mapping[str, Scale] = field(default_factory=dict)  # by name, where it has its own
     spec: Settings = field(default_factory=dict)  # further fields of a run's Spec, as stack
     learned: float = 0.0  # an environment counts if its recorders end so many times above random
+    # Best returns known: an environment counts if its recorders came half way there from random.
+    best: Mapping[str, float] = field(default_factory=dict)
 
     def at(self, scale: Scale) -> Scale:
         """The scale asked for, at this experiment's own sizes."""

@@ -22,3 +22,9 @@ def has_learned(provenance: dict[str, Any], times: float) -> bool:
     """
     random = provenance["reference"]["random"]
     return bool(provenance["late_return"] >= times * random)
+
+
+def came_half_way(provenance: dict[str, Any], best: float) -> bool:
+    """Whether the best snapshot closes half of the distance from the uniform policy to `best`."""
+    reference = provenance["reference"]
+    return bool(2 * reference["online"] >= reference["random"] + best)

@@ -77,6 +77,13 @@ PAPER = Options(
 )  # fmt: skip
 
 
+def preset(env_name: str) -> Options:
+    """What the agent is set to where nobody says."""
+    if env_name.startswith("memory_len"):
+        return Options(memory=32, chunk=12, steps=50_000, min_replay=2_000)
+    return Options()
+
+
 class Life(NamedTuple):
     """Where the actors stand."""
 

@@ -39,7 +39,7 @@ def record_online_memory(
     on_progress: OnProgress = lambda progress: None,
 ) -> None:
     """Everything the actors of an online R2D2 live through; the best snapshot lies beside it."""
-    options = options or online_r2d2.Options()
+    options = options or online_r2d2.preset(env_name)
     env, quiet = inside_jax(env_name, noise)
     total = -(-options.steps // (options.actors * options.chunk))  # chunks
     clear_expert(out, overwrite)

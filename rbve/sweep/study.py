@@ -16,8 +16,8 @@ from rbve.evaluation.players import ScriptPlayer
 from rbve.experiments import SCALES, Data, Experiment, Method, Scale, Settings
 from rbve.files import read_json, write_json
 from rbve.policy import Policy
-from rbve.recording import online_dqn, record, scripts
-from rbve.recording.learned import has_learned
+from rbve.recording import online_dqn, online_r2d2, record, record_memory, scripts
+from rbve.recording.learned import came_half_way, has_learned
 from rbve.sweep import local
 from rbve.training.run import Progress
 from rbve.training.spec import DataRef, Job, Spec, resolve
@@ -37,6 +37,7 @@ class Recording:
     episodes: int
     steps: int = 0  # of an online agent that goes by steps; 0 = by episodes
     script: float | None = None  # ε of a scripted player
+    memory: bool = False  # the online agent is R2D2
 
     def folder(self, out: Path) -> Path:
         name = f"{self.env.replace(':', '-')}-{self.noise:g}"
@@ -44,6 +45,8 @@ class Recording:
             name += f"-expert-{self.expert:g}"
         if self.script is not None:
             name += f"-script-{self.script:g}"
+        if self.memory:
+            name += "-r2d2"
         return out / "data" / name / str(self.seed)
 
     @property
@@ -77,10 +80,13 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
 
 def recording(data: Data, scale: Scale, seed: int) -> Recording:
     episodes = max(1, round(record.default_episodes(data.env) * scale.episodes))
-    steps = round(record.default_steps(data.env) * scale.episodes)
+    full = online_r2d2.preset(data.env).steps if data.memory else record.default_steps(data.env)
+    steps = round(full * scale.episodes)
     if data.script is not None and data.expert is not None:
         raise ValueError(f"{data.env}: data is a script's or an expert's, not both")
-    return Recording(data.env, data.noise, data.expert, seed, episodes, steps, data.script)
+    return Recording(
+        data.env, data.noise, data.expert, seed, episodes, steps, data.script, data.memory
+    )
 
 
 def is_recorded(folder: Path) -> bool:
@@ -123,6 +129,17 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
             noise=each.noise,
             seed=each.seed,
             overwrite=True,
+            on_progress=note,
+        )
+        return
+    if each.expert is None and each.memory:
+        record_memory.record_online_memory(
+            each.env,
+            folder,
+            each.noise,
+            each.seed,
+            overwrite=True,
+            options=replace(online_r2d2.preset(each.env), steps=each.steps),
             on_progress=note,
         )
         return
@@ -176,10 +193,15 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
 
 def counts(data: Data, experiment: Experiment, scale: Scale, out: Path) -> bool:
     """Whether every agent that recorded this data learned as much as the experiment asks."""
-    return not experiment.learned or all(
-        has_learned(read_json(folder / MANIFEST)["provenance"], experiment.learned)
-        for seed in range(scale.datasets)
-        for folder in [recording(data, scale, seed).online.folder(out)]
+    folders = [
+        recording(data, scale, seed).online.folder(out)
+        for seed in range(scale.datasets if experiment.learned or experiment.best else 0)
+    ]
+    recorded = [read_json(folder / MANIFEST)["provenance"] for folder in folders]
+    best = experiment.best.get(data.env)
+    return all(
+        has_learned(each, experiment.learned) if best is None else came_half_way(each, best)
+        for each in recorded
     )
 
 

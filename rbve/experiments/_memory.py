@@ -1,0 +1,52 @@
+"""What the experiments with memory share: levels that show little at a time, and their sizes.
+
+They stand in for DeepMind Lab's, which cannot run here: object collection (many, few) for the
+levels of that name, MemoryS8 for matching objects, FourRooms and DoorKey for navigation. A level
+counts only if the agents that recorded it came half way from random to the best return known.
+"""
+
+from __future__ import annotations
+
+from rbve.experiments import Data, Method, Scale
+
+# Best returns known: scripts that see all, or shortest paths on a known map (docs/environments.md).
+BEST = {
+    "memory_len:10": 1.0,
+    "collect:many": 24.5,
+    "collect:few": 14.3,
+    "xminigrid:MiniGrid-MemoryS8": 0.972,
+    "xminigrid:MiniGrid-FourRooms": 0.849,
+    "xminigrid:MiniGrid-DoorKey-5x5": 0.964,
+}
+SPEC = {"memory": 64, "gamma": 0.997, "n_step": 5}  # as R2D2, but small
+SCALES = {
+    scale.name: scale
+    for scale in (
+        Scale(
+            2, 1_000, episodes=0.1, settings=1, evaluations=2, eval_episodes=16, batch_size=8,
+            name="quick",
+        ),
+        Scale(
+            3, 10_000, episodes=1.0, settings=2, evaluations=5, eval_episodes=100, batch_size=8,
+            name="desk",
+        ),
+        Scale(
+            5, 50_000, episodes=4.0, settings=5, evaluations=20, eval_episodes=100, batch_size=8,
+            name="paper",
+        ),
+    )
+}  # fmt: skip
+# λ as in the paper, then stronger; ν and the learning rate are the paper's.
+RANKING = ({"lam": 0.005}, {"lam": 0.1})
+METHODS = (
+    Method("bc"),
+    Method("dqn"),  # with memory it is R2D2
+    Method("rdqn", sweep=RANKING),
+    Method("cql", sweep=({"alpha": 0.01}, {"alpha": 0.1})),
+    Method("bve"),
+    Method("rbve", sweep=RANKING),
+)
+
+
+def levels(**choices: object) -> tuple[Data, ...]:
+    return tuple(Data(level, keep=1.0, memory=True, **choices) for level in BEST)  # type: ignore[arg-type]
