@@ -141,7 +141,7 @@ def show_claims(judged: Sequence[Any], as_json: bool) -> None:
         lines = [dict(zip(names, claims_table.cells(each), strict=True)) for each in judged]
         print(json.dumps({"claims": lines}))
         return
-    shown = ("verdict", "claim", "judged on", "on MinAtar")
+    shown = ("verdict", "claim", "judged on", "judged again on", "verdict there")
     table = Table(*shown, title=Text("The paper's claims, measured here"))
     for each in judged:
         found = dict(zip(claims_table.COLUMNS, claims_table.cells(each), strict=True))

@@ -10,7 +10,7 @@ EXPERIMENT = Experiment(
         Data("collect:few", expert=epsilon, keep=1.0, memory=True)
         for epsilon in (0.0, 0.01, 0.1, 0.25)
     ),
-    methods=tuple(each for each in METHODS if each.algorithm != "rdqn"),
+    methods=METHODS,
     figure="against",
     against="epsilon",
     measures=("normalised_return", "return"),

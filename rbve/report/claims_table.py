@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from html import escape
 
+from rbve.report.claims.claim import MEMORY, MINATAR
 from rbve.report.claims.judge import Judged
 from rbve.report.page import Section
 from rbve.report.rules import VERDICTS, Judgement
@@ -14,30 +15,31 @@ from rbve.report.rules import VERDICTS, Judgement
 COLUMNS = (
     "verdict",
     "claim",
-    "on MinAtar",
+    "judged again on",
+    "verdict there",
     "in the paper",
     "the paper's numbers",
     "judged on",
     "measured here",
-    "measured on MinAtar",
+    "measured there",
     "rule",
 )
-
-
-NOT_ASKED = "–"  # of MinAtar, where a claim is not about Atari
+FILTERS = ("verdict", "judged again on", "verdict there")
+NOT_ASKED = "–"  # where nothing else stands in for the paper's data
 
 
 def cells(each: Judged) -> tuple[str, ...]:
-    claim, found, boards = each
+    claim, found, again = each
     return (
         found.verdict,
         claim.text,
-        boards.verdict if boards else NOT_ASKED,
+        claim.again.where if claim.again else NOT_ASKED,
+        again.verdict if again else NOT_ASKED,
         claim.paper,
         claim.printed,
         claim.here,
         found.measured,
-        boards.measured if boards else NOT_ASKED,
+        again.measured if again else NOT_ASKED,
         claim.rule,
     )
 
@@ -55,9 +57,18 @@ def section(judged: Sequence[Judged]) -> Section:
 
 
 def tally(judged: Sequence[Judged]) -> str:
-    boards = [each.minatar for each in judged if each.minatar]
-    words = f"{len(judged)} claims: {counted([each.judgement for each in judged])}."
-    return f"{words} The {len(boards)} about Atari, on MinAtar: {counted(boards)}."
+    """All claims, then those judged again, by what they were judged on."""
+    sentences = [f"{len(judged)} claims: {counted([each.judgement for each in judged])}."]
+    for second in (MINATAR, MEMORY):
+        found = [
+            each.again
+            for each in judged
+            if each.again and each.claim.again and each.claim.again.where == second.where
+        ]
+        sentences.append(
+            f"The {len(found)} about {second.about}, on {second.where}: {counted(found)}."
+        )
+    return " ".join(sentences)
 
 
 def counted(judgements: Sequence[Judgement]) -> str:
@@ -73,10 +84,11 @@ def as_html(judged: Sequence[Judged]) -> str:
 <p>Effects are mean paired differences over datasets with 95% bootstrap intervals; scores are
 normalised (0 random, 100 the online agent's best). The setting of each method is chosen on other
 datasets than the one it is reported on. Rules were written down before the runs, but for
-theory's. Claims about Atari are judged twice by one rule: where bsuite stands in for it, and on
-MinAtar; "all six problems" are all of its games there.</p>
+theory's. Claims about Atari and DeepMind Lab are judged twice by one rule: where bsuite stands in
+for them, or the paper's own table, and again on MinAtar or on levels with memory; "all six
+problems" are all games there, and with a memory DDQN is R2D2 and R-DQN is R-R2D2.</p>
 <div class="scroll" role="region" tabindex="0" aria-label="Table: claims">
-<table class="claims filterable" data-filters="verdict,on MinAtar" data-caption="claims">
+<table class="claims filterable" data-filters="{",".join(FILTERS)}" data-caption="claims">
 <thead><tr>{head}</tr></thead>
 <tbody>{rows}</tbody></table></div>
 """
@@ -93,8 +105,9 @@ def row(each: Judged) -> str:
 
 def cell(name: str, text: str) -> str:
     """On a phone its name stands before it."""
-    kind = f' class="{verdict_class(text)}"' if text in VERDICTS else ""
-    return f'<td{kind} data-label="{name}">{text.replace("; ", ";<br/>")}</td>'
+    kind = verdict_class(text) if text in VERDICTS else "absent" if text == NOT_ASKED else ""
+    look = f' class="{kind}"' if kind else ""
+    return f'<td{look} data-label="{name}">{text.replace("; ", ";<br/>")}</td>'
 
 
 def verdict_class(verdict: str) -> str:

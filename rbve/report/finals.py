@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rbve.report.labels import has_memory
 from rbve.report.statistics import Floats
 from rbve.rows import Run
 
@@ -56,6 +57,7 @@ class Final:
     seed: int  # of the dataset
     values: dict[str, float] = field(hash=False)  # by measure
     job: str = ""
+    memory: bool = False  # of the network
 
     def setting(self, name: str) -> Any:
         return parsed(self.settings).get(name)
@@ -104,6 +106,7 @@ def final_of(run: Run, values: dict[str, float]) -> Final:
         seed=data["keep_seed"],
         values=values,
         job=run.job,
+        memory=has_memory(run),
     )
 
 

@@ -25,6 +25,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "filtered_bc": ("filtered BC", "#222222"),
     "mc": ("MC", "#8C6D1F"),
 }
+WITH_MEMORY = {"dqn": "R2D2", "rdqn": "R-R2D2"}  # the same losses, of a network with memory
 EMPHASISED = "rbve"
 OTHER_COLOURS = ("#882255", "#44AA99", "#6A5ACD", "#999933")
 RAMP = ("#0d0887", "#7e03a8", "#cc4778", "#f89540")  # for the settings of a lone algorithm
@@ -48,6 +49,10 @@ SHORT_REFERENCES = {
 
 def env_of(run: Run) -> str | None:
     return run.spec.get("spec", {}).get("env") or run.facts.get("env")
+
+
+def has_memory(run: Run) -> bool:
+    return bool(run.spec.get("spec", {}).get("memory"))
 
 
 def family(path: str) -> list[str]:
@@ -77,7 +82,9 @@ def problem_label(run: Run, full: bool) -> str:
 
 
 def method_name(name: str, algorithm: str, settings: Mapping[str, Any], run: Run) -> str:
-    if algorithm == "dqn":
+    if has_memory(run) and algorithm in WITH_MEMORY:
+        name = WITH_MEMORY[algorithm]
+    elif algorithm == "dqn":
         double = run.spec["spec"].get("options", {}).get("double", True)
         name = "DDQN" if double else "DQN"
         settings = {key: value for key, value in settings.items() if key != "double"}

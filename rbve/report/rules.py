@@ -66,21 +66,43 @@ def better(
     return judged(effects, sign, "against ")
 
 
-def judged(effects: Mapping[str, Interval], sign: int, before: str = "") -> Judgement:
-    """By which side of 0 all effects lie on.
+def better_everywhere(
+    found: Sequence[Final], ours: Pick, others: Mapping[str, Pick], where: Where
+) -> Judgement:
+    """Ours above each of the others on every kind of data by itself, as judged() says."""
+    overall = better(found, ours, others, where)
+    if overall.verdict == "not run":
+        return overall
+    kinds = problems(found, where)
+    apart = {
+        f"{name}, {kind.label}": effect
+        for kind in kinds
+        for name, other in others.items()
+        if (effect := difference(found, ours, other, kind.__eq__)) is not None
+    }
+    if len(apart) < len(kinds) * len(others):
+        return Judgement("not run", "some of " + listed(others) + " lack runs on some data")
+    clear = sum(effect.low > 0 for effect in apart.values())
+    against = sum(effect.high < 0 for effect in apart.values())
+    words = (
+        f"of {len(apart)} comparisons {clear} clearly for it, {against} clearly against it; "
+        f"on average {told(overall.effects, 'against ')}"
+    )
+    return careful(Judgement(side_of_0(apart, 1), words, apart))
 
-    Reproduced: every interval on the right side. Partly: every mean on the right side, or at least
-    half of the intervals.
-    """
+
+def judged(effects: Mapping[str, Interval], sign: int, before: str = "") -> Judgement:
+    """By which side of 0 all effects lie on."""
+    return careful(Judgement(side_of_0(effects, sign), told(effects, before), effects))
+
+
+def side_of_0(effects: Mapping[str, Interval], sign: int) -> Verdict:
+    """Reproduced: every interval on the right side. Partly: every mean, or half the intervals."""
     clear = sum(e.low > 0 if sign > 0 else e.high < 0 for e in effects.values())
     right = sum(e.value * sign > 0 for e in effects.values())
-    verdict: Verdict = "not here"
     if clear == len(effects):
-        verdict = "reproduced"
-    elif right == len(effects) or 2 * clear >= len(effects):
-        verdict = "partly"
-    words = "; ".join(f"{before}{name} {shown(effect)}" for name, effect in effects.items())
-    return careful(Judgement(verdict, words, effects))
+        return "reproduced"
+    return "partly" if right == len(effects) or 2 * clear >= len(effects) else "not here"
 
 
 def careful(found: Judgement) -> Judgement:
@@ -205,8 +227,7 @@ def near(effects: Mapping[str, Interval], margin: float) -> Judgement:
         verdict = "reproduced"
     elif all(abs(e.value) <= margin for e in effects.values()):
         verdict = "partly"
-    words = "; ".join(f"{name} {shown(effect)}" for name, effect in effects.items())
-    return careful(Judgement(verdict, words, effects))
+    return careful(Judgement(verdict, told(effects), effects))
 
 
 def steadier(
@@ -241,28 +262,33 @@ def reaches(
     picks: Mapping[str, Pick],
     where: Where,
     level: float,
-    measure: str = SCORE,
+    sign: int = 1,
 ) -> Judgement:
-    """Mean scores at or above a level. Reproduced: all methods. Partly: at least half of them."""
+    """Mean scores at or above (sign 1) or at or below (−1) a level.
+
+    Reproduced: all methods. Partly: at least half of them.
+    """
     means = {}
     for name, pick in picks.items():
         held = [
-            list(values(found, pick, problem, measure).values())
-            for problem in problems(found, where)
+            list(values(found, pick, problem, SCORE).values()) for problem in problems(found, where)
         ]
         tasks = {str(k): np.array(each) for k, each in enumerate(held) if each}
         if tasks:
             means[name] = interval(tasks, mean_of_tasks)
     if not means:
         return Judgement("not run", "no runs")
-    there = [name for name, each in means.items() if each.value >= level]
+    there = [name for name, each in means.items() if sign * (each.value - level) >= 0]
     verdict: Verdict = "not here"
     if len(there) == len(means):
         verdict = "reproduced"
     elif 2 * len(there) >= len(means):
         verdict = "partly"
-    words = "; ".join(f"{name} {shown(each)}" for name, each in means.items())
-    return careful(Judgement(verdict, words, means))
+    return careful(Judgement(verdict, told(means), means))
+
+
+def told(effects: Mapping[str, Interval], before: str = "") -> str:
+    return "; ".join(f"{before}{name} {shown(effect)}" for name, effect in effects.items())
 
 
 def shown(effect: Interval) -> str:

@@ -164,6 +164,28 @@ def test_ordered_and_reaches() -> None:
     assert rules.reaches(found, {"a": A, "b": B}, everywhere, 5).verdict == "reproduced"
     assert rules.reaches(found, {"a": A, "c": C}, everywhere, 5).verdict == "partly"
     assert rules.reaches(found, {"c": C}, everywhere, 5).verdict == "not here"
+    assert rules.reaches(found, {"c": C}, everywhere, 5, sign=-1).verdict == "reproduced"
+    assert rules.reaches(found, {"a": A}, everywhere, 5, sign=-1).verdict == "not here"
+
+
+def test_better_everywhere_counts_every_kind_of_data_by_itself() -> None:
+    def verdict(on_catch: list[float], on_pole: list[float]) -> rules.Judgement:
+        found = runs("a", [10, 11, 12, 13]) + runs("b", on_catch)
+        found += runs("a", [50, 51, 52, 53], POLE) + runs("b", on_pole, POLE)
+        return rules.better_everywhere(found, A, {"b": B}, everywhere)
+
+    both = verdict([9, 10, 11, 12], [10, 11, 12, 13])
+    assert (both.verdict, both.effects["b, catch"].value) == ("reproduced", 1)
+    # 9 below on catch, 40 above on cartpole: clear on average, on one of the two by itself.
+    one = verdict([19, 20, 21, 22], [10, 11, 12, 13])
+    assert (one.verdict, one.effects["b, cartpole"].value) == ("partly", 40)
+    assert one.measured.startswith("of 2 comparisons 1 clearly for it, 1 clearly against it")
+    assert one.measured.endswith("on average against b +15.5 [+15.5, +15.5] (n=8)")
+    assert verdict([19, 20, 21, 22], [60, 61, 62, 63]).verdict == "not here"
+    assert verdict([9, 10, 11, 12], []).verdict == "not run"
+    few = verdict([9, 10, 11], [10, 11, 12, 13])
+    assert few.verdict == "partly"
+    assert few.measured.endswith("only 3 datasets of a kind, 4 are asked for")
 
 
 def test_between_kinds_of_data() -> None:

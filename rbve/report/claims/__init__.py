@@ -2,15 +2,23 @@
 
 Rules and thresholds stood in these files before the runs they judge, but for theory's. Claims
 about Atari and DeepMind Lab are judged on bsuite's environments where their question can be asked
-there, and say so; those about Atari once more on MinAtar's, by the same rules, written down before
-MinAtar was run. A claim of theory is judged by its experiment's runs, the others by final scores.
+there, and say so; once more on MinAtar's games and on levels with memory, by the same rules,
+written down before those were run. A claim of theory is judged by its experiment's runs, the others
+by final scores.
 """
 
 from __future__ import annotations
 
-from rbve.report.claims import data, scores, tables, theory, values
+from rbve.report.claims import data, lab, scores, tables, theory, values
 from rbve.report.claims.claim import Claim
 
-CLAIMS = (*scores.CLAIMS, *values.CLAIMS, *data.CLAIMS, *theory.CLAIMS, *tables.CLAIMS)
+CLAIMS = (
+    *scores.CLAIMS,
+    *values.CLAIMS,
+    *data.CLAIMS,
+    *lab.CLAIMS,
+    *theory.CLAIMS,
+    *tables.CLAIMS,
+)
 
 __all__ = ["CLAIMS", "Claim"]

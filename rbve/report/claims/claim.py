@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rbve.report.effects import Pick
 from rbve.report.finals import Problem
@@ -23,16 +23,36 @@ EXPERT = 90.0  # normalised score that 'almost reaches' the online agent's best
 CLOSE = 10.0  # points of normalised score that still count as 'similar'
 
 FOR_ATARI, FOR_LAB = "bsuite for Atari", "bsuite for DeepMind Lab"
-ATARI = "Atari's own scores"  # bsuite cannot stand in for them
+# What bsuite cannot stand in for.
+ATARI, LAB = "Atari's own scores", "the paper's own table for DeepMind Lab"
 
-# Where MinAtar asks what bsuite's experiments ask in Atari's place.
-MINATAR = {
-    "": "minatar",
-    "bsuite": "minatar",
-    "fractions": "minatar_fractions",
-    "reward_distribution": "minatar_rewards",
-    "ranking_strength": "minatar_strength",
-}
+
+class Second(NamedTuple):
+    """A second kind of data that stands in for the paper's."""
+
+    where: str
+    about: str  # what it stands in for
+    experiments: Mapping[str, str]  # by the experiment that asks the same first
+
+
+class Again(NamedTuple):
+    where: str
+    experiment: str
+
+
+MINATAR = Second(
+    "MinAtar",
+    "Atari",
+    {
+        "": "minatar",
+        "bsuite": "minatar",
+        "fractions": "minatar_fractions",
+        "reward_distribution": "minatar_rewards",
+        "ranking_strength": "minatar_strength",
+    },
+)
+MEMORY = Second("levels with memory", "DeepMind Lab", {"": "memory", "coverage": "memory_coverage"})
+SECOND = {FOR_ATARI: MINATAR, ATARI: MINATAR, FOR_LAB: MEMORY, LAB: MEMORY}
 
 
 @dataclass(frozen=True)
@@ -46,14 +66,15 @@ class Claim:
     printed: str = ""  # the paper's own numbers, where it prints any
 
     @property
-    def minatar(self) -> str:
-        """Whose runs judge it a second time, by the same rule; "" = it is not about Atari."""
-        return MINATAR[self.experiment] if self.here in (FOR_ATARI, ATARI) else ""
+    def again(self) -> Again | None:
+        """Whose runs judge it a second time, by the same rule; None = nothing else stands in."""
+        second = SECOND.get(self.here)
+        return second and Again(second.where, second.experiments[self.experiment])
 
 
 def standard(problem: Problem) -> bool:
-    """The paper's bsuite setting."""
-    return problem.epsilon is None and problem.keep == 0.1 and plain(problem)
+    """What an agent lived through while it learned; how much of it is the experiment's matter."""
+    return problem.epsilon is None and plain(problem)
 
 
 def plain(problem: Problem) -> bool:
@@ -73,7 +94,7 @@ def noisy(problem: Problem) -> bool:
 
 
 def share(low: float, high: float) -> Callable[[Problem], bool]:
-    return lambda p: plain(p) and p.epsilon is None and p.noise == 0 and low <= p.keep <= high
+    return lambda p: quiet(p) and low <= p.keep <= high
 
 
 def side(name: str) -> Callable[[Problem], bool]:

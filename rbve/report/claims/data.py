@@ -100,6 +100,14 @@ CLAIMS = (
         printed="seekavoid: 12.8 ± 10.7 at ε 0, 13.5 ± 5.1 at ε .25",
     ),
     Claim(
+        "Noise in the expert's actions leaves R-R2D2 unaffected",
+        "section 'The importance of coverage'",
+        "similar: R-DQN, with memory R-R2D2, at expert ε .25 − at ε 0 within ±10 points",
+        lambda found: alike(found, {"R-DQN": RDQN}, expert(0.25), expert(0.0), CLOSE),
+        FOR_LAB,
+        experiment="coverage",
+    ),
+    Claim(
         "R-BVE from a noisy expert matches BC from a noiseless one",
         "figure 'Effect of coverage'",
         "similar: R-BVE at expert ε .25 − BC at ε 0 within ±10 points",

@@ -1,6 +1,7 @@
 """Every claim judged by the rows of a study, and of its own experiment alone.
 
-Claims about Atari are judged twice: where bsuite stands in for it, and where MinAtar does.
+Claims about Atari and DeepMind Lab are judged twice, by one rule: where bsuite (or the paper's own
+table) stands in for them, and where MinAtar or levels with memory do.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rbve.sweep.results import jobs_of, theory_runs
 class Judged(NamedTuple):
     claim: Claim
     judgement: Judgement
-    minatar: Judgement | None = None  # None: the claim is not about Atari
+    again: Judgement | None = None  # on the second kind of data, where the claim has one
 
 
 def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
@@ -36,7 +37,12 @@ def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
         return [each for each in evaluated if each.job in jobs]
 
     def judged(claim: Claim) -> Judged:
-        again = claim.judge(evidence(claim.minatar)) if claim.minatar else None
-        return Judged(claim, claim.judge(evidence(claim.experiment)), again)
+        return Judged(claim, claim.judge(evidence(claim.experiment)), judged_again(claim))
+
+    def judged_again(claim: Claim) -> Judgement | None:
+        if claim.again is None:
+            return None
+        found = evidence(claim.again.experiment)
+        return claim.judge(found) if found else Judgement("not run", "no runs")
 
     return [judged(claim) for claim in CLAIMS]

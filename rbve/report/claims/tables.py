@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rbve.report import paper
@@ -13,24 +13,6 @@ from rbve.report.rules import Judgement, better
 HERE = "the paper's own tables"
 NEEDS = "needs RL Unplugged's Atari data and accelerators"
 RECORDED = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}  # episodes, as its text says
-
-
-def best_everywhere(ours: str, rivals: Sequence[str]) -> Callable[[Sequence[Any]], Judgement]:
-    """A method has the highest mean in every row of the table's four levels."""
-
-    def judge(_: Sequence[Any]) -> Judgement:
-        against = [
-            f"{level}: {ours} {row[ours].mean:g} < {rival} {row[rival].mean:g}"
-            for level, row in paper.DMLAB.items()
-            if not level.startswith("seekavoid")
-            for rival in rivals
-            if row[rival].mean > row[ours].mean
-        ]
-        if against:
-            return Judgement("not here", "contradicted by its own table: " + "; ".join(against))
-        return Judgement("not run", "its table agrees; RL Unplugged's data is needed to test it")
-
-    return judge
 
 
 def agents(_: Sequence[Any]) -> Judgement:
@@ -70,24 +52,6 @@ CLAIMS = (
         ATARI,
         experiment="",
         printed=", ".join(f"{name} {value:g}" for name, value in paper.ATARI_MEDIANS.items()),
-    ),
-    Claim(
-        "R-BVE performs best on all DeepMind Lab levels",
-        "figure 'DeepMind Lab Results'",
-        "the highest mean on each of the four levels in the appendix's table; a test needs data",
-        best_everywhere("R-BVE", ("BC", "R2D2", "CQL", "BVE")),
-        HERE,
-        experiment="",
-        printed="many 31.4, few 13.4, watermaze 14.1, nonmatching 9.6",
-    ),
-    Claim(
-        "BVE outperforms other offline RL on all DeepMind Lab levels",
-        "section 'DeepMind Lab Experiments'",
-        "a higher mean than R2D2 and CQL on each of the four levels in the appendix's table",
-        best_everywhere("BVE", ("R2D2", "CQL")),
-        HERE,
-        experiment="",
-        printed="many 23.7, few 7.6, watermaze 9.9, nonmatching 9.4",
     ),
     Claim(
         "25 agents were recorded per bsuite game",

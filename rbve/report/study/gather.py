@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rbve import experiments
 from rbve.experiments import Experiment
 from rbve.report.finals import Final, Problem, finals
-from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS
+from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY
 from rbve.report.summary import distinct
 from rbve.rows import Run
 from rbve.sweep.results import jobs_of
@@ -75,6 +75,8 @@ def shown(final: Final) -> Shown:
     """The paper's raw weights make a method of their own, and so do fewer samples of IQN."""
     algorithm = final.algorithm
     name, colour = METHODS.get(algorithm, (algorithm, OTHER_COLOURS[0]))
+    if final.memory:
+        name = WITH_MEMORY.get(algorithm, name)
     place = list(METHODS).index(algorithm) if algorithm in METHODS else len(METHODS)
     if final.setting("normalise") == "none":
         return Shown(f"{name}, raw weights", "#F08A7C", False, (place, "raw"))
