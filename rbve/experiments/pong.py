@@ -1,8 +1,8 @@
 """Pong from pixels: what does each method make of a scripted player's games with mistakes?
 
 One real game of Atari, within a CPU's means: a player that reads the console's memory is recorded
-with a fifth of its actions random, and methods learn from the frames alone. Episodes are long,
-some 5,000 steps; desk scale takes about 2 hours on 2 cores, and 700 MB of frames.
+with a tenth of its actions random, and methods learn from the frames alone. Episodes are long,
+thousands of steps; desk scale takes about 2 hours on 2 cores, and 700 MB of frames.
 """
 
 from rbve.experiments import Data, Experiment, Scale
@@ -29,7 +29,7 @@ SCALES = {
 EXPERIMENT = Experiment(
     question="Which methods learn to play Pong from frames of a player that errs?",
     paper="Silent: its Atari data comes from an online agent; here one real game in its place",
-    data=(Data("atari:Pong", keep=1.0, script=0.2),),
+    data=(Data("atari:Pong", keep=1.0, script=0.1),),
     methods=(fixed("bc"), fixed("dqn"), fixed("cql"), fixed("bve"), fixed("rbve")),
     figure="methods",
     measures=("return", "normalised_return"),

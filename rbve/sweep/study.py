@@ -38,6 +38,7 @@ class Recording:
     steps: int = 0  # of an online agent that goes by steps; 0 = by episodes
     script: float | None = None  # ε of a scripted player
     memory: bool = False  # the online agent is R2D2
+    uniform: bool = False  # nobody decides
 
     def folder(self, out: Path) -> Path:
         name = f"{self.env.replace(':', '-')}-{self.noise:g}"
@@ -45,8 +46,7 @@ class Recording:
             name += f"-expert-{self.expert:g}"
         if self.script is not None:
             name += f"-script-{self.script:g}"
-        if self.memory:
-            name += "-r2d2"
+        name += "-r2d2" * self.memory + "-uniform" * self.uniform
         return out / "data" / name / str(self.seed)
 
     @property
@@ -85,7 +85,15 @@ def recording(data: Data, scale: Scale, seed: int) -> Recording:
     if data.script is not None and data.expert is not None:
         raise ValueError(f"{data.env}: data is a script's or an expert's, not both")
     return Recording(
-        data.env, data.noise, data.expert, seed, episodes, steps, data.script, data.memory
+        data.env,
+        data.noise,
+        data.expert,
+        seed,
+        episodes,
+        steps,
+        data.script,
+        data.memory,
+        data.uniform,
     )
 
 
@@ -118,14 +126,14 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         seen = progress.episodes
 
     folder = each.folder(out)
-    if each.script is not None:
-        player = ScriptPlayer(scripts.load(each.env))
+    if each.script is not None or each.uniform:
+        player = None if each.uniform else ScriptPlayer(scripts.load(each.env))
         record.record_policy(
             each.env,
             folder,
             player,
             each.episodes,
-            epsilon=each.script,
+            epsilon=each.script or 0.0,
             noise=each.noise,
             seed=each.seed,
             overwrite=True,

@@ -32,9 +32,9 @@ def test_the_experiment() -> None:
     assert [method.algorithm for method in pong().methods] == ["bc", "dqn", "cql", "bve", "rbve"]
     (wanted,) = study.recordings([pong()], experiments.SCALES["desk"])
     assert (wanted.env, wanted.script, wanted.expert, wanted.episodes, wanted.steps) == (
-        "atari:Pong", 0.2, None, 20, 0,
+        "atari:Pong", 0.1, None, 20, 0,
     )  # fmt: skip
-    assert wanted.folder(Path("out")) == Path("out/data/atari-Pong-0-script-0.2/0")
+    assert wanted.folder(Path("out")) == Path("out/data/atari-Pong-0-script-0.1/0")
 
 
 def test_a_script_is_no_expert() -> None:
