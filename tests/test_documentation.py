@@ -60,6 +60,17 @@ def test_example_algorithm_works_and_is_short(elsewhere: Path) -> None:
     assert "ranked_cql" in page
 
 
+def test_the_page_on_memory(elsewhere: Path) -> None:
+    for command in blocks("docs/memory.md", "bash").splitlines():
+        shown = run(["bash", "-c", command], elsewhere)
+    assert "R-BVE" in shown
+    code = blocks("docs/memory.md", "python")
+    *figures, last = run([sys.executable, "-c", code], elsewhere).splitlines()
+    assert "'return': 1.0" in "".join(figures)
+    action, _, bit = last.partition(" where the bit was ")
+    assert (int(action), float(bit)) in ((1, 1.0), (0, -1.0))
+
+
 def test_studies_page_shows_the_scales_and_an_experiment_that_loads() -> None:
     from rbve.experiments import SCALES, Experiment
 

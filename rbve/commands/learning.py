@@ -89,7 +89,8 @@ def train(
         batch_size: Transitions per update; with memory, sequences.
         torso: What turns an observation into features: dense layers, the convolutions of the paper
             (atari; atari_valid pads nothing) or MinAtar's (board); auto = by the shape.
-        hidden: Units per dense layer. Default: 56 56 for mlp, 512 for atari, 128 for board.
+        hidden: Units per dense layer. Default: 56 56 for mlp, 512 for atari (with memory none), 128
+            for board.
         stack: Frames joined into one observation; 0 = 4, unless the data holds them joined.
         memory: Units of an LSTM, for decisions that need to remember (R2D2: 512); it also sees the
             last action and the last reward. 0 = none.

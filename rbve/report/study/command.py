@@ -13,6 +13,7 @@ from rbve import algorithms
 DATA = ("keep", "keep_seed", "side", "action")
 OWN_WAY = ("algorithm", "algorithm_version", "options", "steps", "env")  # told below
 WITHOUT_FLAG = ("eval_epsilon",)
+WITH_VALUE = ("rescale",)  # true, false, or left to the memory
 
 
 @cache
@@ -42,6 +43,7 @@ def arguments(job: Mapping[str, Any]) -> Iterator[str]:
 
     spec = job["spec"]
     usual = asdict(Spec(steps=spec["steps"]))
+    usual["rescale"] = spec.get("memory", 0) > 0  # unless said
     for name in WITHOUT_FLAG:
         if spec[name] != usual[name]:
             raise ValueError(f"`rbve train` has no flag for {name}={spec[name]}")
@@ -67,7 +69,9 @@ def differing(
         if value == usual[name] or (isinstance(value, list) and tuple(value) == usual[name]):
             continue
         flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
+        if name in WITH_VALUE:
+            yield from (flag, str(value))
+        elif isinstance(value, bool):
             yield flag if value else flag.replace("--", "--no-", 1)
         elif isinstance(value, list):
             yield from (flag, *map(str, value))

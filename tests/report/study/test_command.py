@@ -107,6 +107,19 @@ def test_every_flag(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "logit_penalty" not in line  # it is the default
 
 
+@pytest.mark.parametrize(("units", "rescale"), [(64, True), (64, False), (0, True)])
+def test_with_memory(out: Path, monkeypatch: pytest.MonkeyPatch, units: int, rescale: bool) -> None:
+    """What is rescaled without a word depends on the memory."""
+    monkeypatch.chdir(out)
+    windows = {"sequence": 10, "burn_in": 5} if units else {}
+    plan = Spec("rdqn", memory=units, rescale=rescale, **windows)  # type: ignore[arg-type]
+    spec, config = resolve(plan, {})
+    job = Job(study.jobs(trained()[0], TINY, Path("s"))[0].data, spec, config)
+    line = command(job.to_json())
+    assert parsed(line, monkeypatch).id == job.id
+    assert ("--rescale" in line) == (rescale != (units > 0))
+
+
 def test_defaults_are_left_out() -> None:
     plain = Job(DataRef("my data/0"), *resolve(Spec(algorithm="rbve", env="catch"), {}))
     assert command(plain.to_json()) == "rbve train 'my data/0' --algorithm rbve --env catch"
