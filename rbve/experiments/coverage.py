@@ -11,7 +11,7 @@ EXPERIMENT = Experiment(
         for env in ("catch", "cartpole", "mountain_car")
         for epsilon in (0.0, 0.01, 0.1, 0.25)
     ),
-    methods=(fixed("bc"), fixed("dqn"), fixed("cql"), fixed("bve"), fixed("rbve")),
+    methods=tuple(map(fixed, ("bc", "dqn", "rdqn", "cql", "bve", "rbve"))),
     figure="against",
     against="epsilon",
     measures=("normalised_return", "return"),
