@@ -1,15 +1,15 @@
 """Object collection seen from within: 'collect:many' and 'collect:few'.
 
 Stands in for DeepMind Lab's explore_object_rewards_many and _few. A room of 9 × 9 cells holds
-equally many objects of two kinds. One kind pays +1, the other −1: which one is drawn anew for
-every episode and never shown, so it has to be tried and remembered.
+equally many objects of two kinds, one that pays and one that costs. Most of the room is out of
+sight, so where things were, and where the agent has looked in vain, has to be remembered.
 
     actions    forward; turn left or right by 90°. Walls stop the agent
-    objects    entering an object's cell pays and takes it. Once all that pay +1 are gone,
-               everything is placed anew, away from the agent; what pays stays the same
+    objects    entering an object's cell pays (+1) or costs (−1), and takes it. Once all that pay
+               are gone, everything is placed anew, away from the agent
     view       the 5 × 5 cells ahead, the agent in the middle of the last row, facing up.
-               Bytes (5, 5, 3), 255 where there is a wall (or what lies behind it), an object of
-               the first kind, one of the second. Walls hide nothing, for the room is empty
+               Bytes (5, 5, 3), 255 where there is a wall (or what lies behind it), an object
+               that pays, one that costs. Walls hide nothing, for the room is empty
     end        after 120 steps (many) or 90 (few), as many as the Lab's levels have seconds:
                a truncation
 
@@ -33,7 +33,7 @@ VIEW = 5
 ACTIONS = ("forward", "left", "right")
 FORWARD, LEFT, RIGHT = range(3)
 HEADINGS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)], np.int32)  # up, right, down, left
-FLOOR, FIRST, SECOND, WALL = range(4)
+FLOOR, PAYS, COSTS, WALL = range(4)
 
 
 class Level(NamedTuple):
@@ -45,10 +45,9 @@ LEVELS = {"many": Level(8, 120), "few": Level(3, 90)}
 
 
 class State(NamedTuple):
-    cells: Array  # (SIDE, SIDE) uint8: FLOOR, FIRST or SECOND
+    cells: Array  # (SIDE, SIDE) uint8: FLOOR, PAYS or COSTS
     position: Array  # (2,) int32: row, column
     heading: Array  # int32, of HEADINGS
-    paying: Array  # uint8: FIRST or SECOND, the kind worth +1
     clock: Array  # int32: steps taken
 
 
@@ -74,7 +73,7 @@ def look(cells: Array, place: Array) -> Array:
 
 def _observe(state: State) -> Array:
     view = look(state.cells, state.position + jnp.asarray(OFFSETS)[state.heading])
-    planes = view[..., None] == jnp.array([WALL, FIRST, SECOND])
+    planes = view[..., None] == jnp.array([WALL, PAYS, COSTS])
     return jnp.where(planes, 255, 0).astype(jnp.uint8)
 
 
@@ -86,19 +85,18 @@ def place(each: int, key: Array, position: Array) -> Array:
     drawn = jax.random.bits(key, (count,)) >> 1 & ~jnp.uint32(127) | index
     drawn = jnp.where(index == position[0] * SIDE + position[1], jnp.uint32(2**32 - 1), drawn)
     ascending = jnp.sort(drawn)
-    first, second = drawn < ascending[each], drawn < ascending[2 * each]
-    cells = jnp.where(first, FIRST, jnp.where(second, SECOND, FLOOR))
+    pays, objects = drawn < ascending[each], drawn < ascending[2 * each]
+    cells = jnp.where(pays, PAYS, jnp.where(objects, COSTS, FLOOR))
     return cells.astype(jnp.uint8).reshape(SIDE, SIDE)
 
 
 def reset(level: Level, key: Array) -> tuple[State, Array]:
-    key_place, key_position, key_heading, key_paying = jax.random.split(key, 4)
+    key_place, key_position, key_heading = jax.random.split(key, 3)
     position = jax.random.randint(key_position, (2,), 0, SIDE, jnp.int32)
     state = State(
         cells=place(level.each, key_place, position),
         position=position,
         heading=jax.random.randint(key_heading, (), 0, 4, jnp.int32),
-        paying=jnp.where(jax.random.bernoulli(key_paying), FIRST, SECOND).astype(jnp.uint8),
         clock=jnp.int32(0),
     )
     return state, _observe(state)
@@ -111,16 +109,15 @@ def step(level: Level, state: State, action: Array, key: Array) -> tuple[State, 
     target = state.position + jnp.where(action == FORWARD, jnp.asarray(HEADINGS)[heading], 0)
     found = look(state.cells, target)
     position = jnp.where(found == WALL, state.position, target)
-    object_found = (found == FIRST) | (found == SECOND)
-    reward = jnp.where(object_found, jnp.where(found == state.paying, 1.0, -1.0), 0.0)
+    reward = (found == PAYS).astype(float) - (found == COSTS)
 
     here = jnp.arange(SIDE)
     here = (here[:, None] == position[0]) & (here[None, :] == position[1])
     cells = jnp.where(here, FLOOR, state.cells).astype(jnp.uint8)
-    none_left = ~jnp.any(cells == state.paying)
+    none_left = ~jnp.any(cells == PAYS)
     cells = jnp.where(none_left, place(level.each, key, position), cells)
 
-    state = State(cells, position, heading, state.paying, state.clock + 1)
+    state = State(cells, position, heading, state.clock + 1)
     return state, Step(
         obs=_observe(state),
         reward=reward,

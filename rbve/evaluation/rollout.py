@@ -148,10 +148,15 @@ def measure(
 
 def random_return(env: Env, episodes: int = 1000, seed: int = 0) -> float:
     """Mean return of the uniform policy."""
+    return float(np.mean(random_returns(env, episodes, seed)))
+
+
+def random_returns(env: Env, episodes: int, seed: int) -> np.ndarray:
+    """Returns of the uniform policy."""
 
     def act(params: Tree, config: Tree, obs: Array, legal: Any, key: Array) -> Any:
         nothing = jnp.zeros((obs.shape[0], len(env.actions)))  # epsilon 1 decides
         return nothing, nothing
 
     rollout = jax.jit(make_rollout(env, act, episodes, epsilon=1.0, gamma=1.0))
-    return float(np.mean(rollout((), (), jax.random.key(seed)).returns))
+    return np.asarray(rollout((), (), jax.random.key(seed)).returns)

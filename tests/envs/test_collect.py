@@ -69,10 +69,10 @@ def test_step_by_step_as_a_slow_simulation(level: str) -> None:
     for lane in range(LANES):
         cells = states.cells[0, lane].copy()
         row, column = states.position[0, lane]
-        heading, paying = int(states.heading[0, lane]), int(states.paying[0, lane])
+        heading = int(states.heading[0, lane])
         np.testing.assert_array_equal(first[lane], seen(cells, np.array([row, column]), heading))
         for t in range(length):
-            action, reward = actions[t, lane], 0
+            action, reward = actions[t, lane], 0.0
             if action == 1:
                 heading = (heading + 3) % 4
             elif action == 2:
@@ -82,19 +82,18 @@ def test_step_by_step_as_a_slow_simulation(level: str) -> None:
                 if min(to) >= 0 and max(to) < 9:
                     row, column = to
                     if cells[to] > 0:
-                        reward = 1 if cells[to] == paying else -1
+                        reward = 1 if cells[to] == 1 else -1
                         cells[to] = 0
                 else:
                     bumps += 1
             now = states.cells[t + 1, lane]
-            if not (cells == paying).any():
+            if not (cells == 1).any():
                 assert [(now == kind).sum() for kind in (1, 2)] == [each, each]
                 assert now[row, column] == 0
                 cells = now.copy()
             np.testing.assert_array_equal(now, cells)
             assert states.position[t + 1, lane].tolist() == [row, column]
             assert states.heading[t + 1, lane] == heading
-            assert states.paying[t + 1, lane] == paying
             assert steps.reward[t, lane] == reward
             rewards[reward] += 1
             view = seen(cells, np.array([row, column]), heading)
@@ -131,30 +130,24 @@ def test_everything_at_the_start_is_drawn() -> None:
         assert len(frequency) == kinds
         assert np.abs(frequency - expected).max() < 5 * expected**0.5
 
-    even(np.asarray(state.paying) - 1, 2, count)
     even(np.asarray(state.heading), 4, count)
     even(position @ [9, 1], 81, count)
     for kind in (1, 2):  # objects lie anywhere, whichever their kind
         even(np.argwhere(cells == kind)[:, 1:] @ [9, 1], 81, 3 * count)
 
 
-@pytest.mark.parametrize(("paying", "rewards"), [(1, [1, -1]), (2, [-1, 1])])
-def test_placing_anew_happens_when_the_last_that_pays_is_taken(
-    paying: int, rewards: list[int]
-) -> None:
-    """A row of floor, first, second: the agent walks right over both objects."""
+def test_placing_anew_happens_when_the_last_that_pays_is_taken() -> None:
+    """A row of floor, one that costs, one that pays: the agent walks right over both."""
     env = load("few")
     cells = np.zeros((9, 9), np.uint8)
-    cells[4, 3:5] = [1, 2]
-    state = collect.State(
-        jnp.asarray(cells), jnp.array([4, 2]), jnp.int32(1), jnp.uint8(paying), jnp.int32(0)
-    )
+    cells[4, 3:5] = [2, 1]
+    state = collect.State(jnp.asarray(cells), jnp.array([4, 2]), jnp.int32(1), jnp.int32(0))
     counts = []
-    for expected in rewards[:paying]:  # up to the one that pays
+    for expected in (-1, 1):
         state, step = env.step(state, jnp.int32(0), jax.random.key(0))
         assert float(step.reward) == expected
         counts.append([int((state.cells == kind).sum()) for kind in (1, 2)])
-    assert counts == ([[3, 3]] if paying == 1 else [[0, 1], [3, 3]])
+    assert counts == [[1, 0], [3, 3]]
 
 
 def test_a_place_drawn_anew_is_free_and_differs() -> None:
@@ -168,7 +161,7 @@ def test_a_place_drawn_anew_is_free_and_differs() -> None:
 
 
 def test_blind_walks_earn_nothing_on_average() -> None:
-    """Both kinds are touched alike, so only who finds out and remembers earns."""
+    """Both kinds are touched alike, so only who looks where it goes earns."""
     env, lanes = load("many"), 500
 
     @jax.jit

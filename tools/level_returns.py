@@ -1,0 +1,118 @@
+"""Returns of random play and of the best player known on levels that show little at a time.
+
+python tools/level_returns.py [--level NAME] [--episodes 1000] [--seed 0]
+
+Prints the table at the end of docs/environments.md: mean ± standard error over the episodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from level_players import Way, collector, rememberer, seeker, shooter
+
+from rbve import backend, envs
+from rbve.envs.base import Env
+from rbve.envs.vizdoom import DoomEnv
+from rbve.evaluation import lanes
+from rbve.evaluation.players import UniformPlayer
+from rbve.evaluation.rollout import random_returns
+
+Player = Callable[[Any], Way]
+PLAYERS: dict[str, Player] = {
+    "collect:many": collector,
+    "collect:few": collector,
+    "xminigrid:MiniGrid-MemoryS8": rememberer,
+    "xminigrid:MiniGrid-FourRooms": seeker,
+    "xminigrid:MiniGrid-DoorKey-5x5": seeker,
+}
+DOOM = "vizdoom:basic"
+
+
+def play(env: Env, player: Player, episodes: int, seed: int) -> np.ndarray:
+    reset, step = jax.jit(env.reset), jax.jit(env.step)
+    returns = np.zeros(episodes)
+    for episode, key in enumerate(jax.random.split(jax.random.key(seed), episodes)):
+        key_start, *keys = jax.random.split(key, 1 + env.max_steps)
+        state, _ = reset(key_start)
+        way: Way = ()
+        for key_step in keys:
+            way = way or player(state)
+            if not way:
+                raise ValueError(f"{env.name}: the player finds no way in episode {episode}")
+            state, outcome = step(state, env.actions.index(way[0]), key_step)
+            way = way[1:]
+            returns[episode] += float(outcome.reward)
+            if outcome.terminated or outcome.truncated:
+                break
+    return returns
+
+
+def play_randomly(name: str, episodes: int, seed: int) -> np.ndarray:
+    env = envs.load(name)
+    if isinstance(env, Env):
+        return random_returns(env, episodes, seed)
+    traces = lanes.play(lanes.Lanes([env]), UniformPlayer(), episodes, 1.0, seed)
+    returns = np.array([sum(trace.reward) for trace in traces])
+    env.close()
+    return returns
+
+
+def play_doom(episodes: int, seed: int) -> np.ndarray:
+    """The engine says where things are only if asked before it starts."""
+    env = envs.load(DOOM)
+    assert isinstance(env, DoomEnv)
+    game = env._game
+    env.close()
+    game.set_labels_buffer_enabled(True)
+    env._start()
+    returns = np.zeros(episodes)
+    for episode in range(episodes):
+        env.reset(lanes.episode_seeds(seed, episode)[0])
+        over = cut = False
+        while not (over or cut):
+            action = env.actions.index(shooter(game.get_state().labels))
+            _, reward, over, cut = env.step(action)
+            returns[episode] += reward
+    env.close()
+    return returns
+
+
+def best_play(name: str, episodes: int, seed: int) -> np.ndarray:
+    if name == DOOM:
+        return play_doom(episodes, seed)
+    env = envs.load(name)
+    assert isinstance(env, Env)
+    return play(env, PLAYERS[name], episodes, seed)
+
+
+def figure(returns: np.ndarray) -> str:
+    """Mean ± standard error, with two digits of the latter."""
+    error = returns.std(ddof=1) / math.sqrt(len(returns))
+    decimals = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 3
+    return f"{returns.mean():.{decimals}f} ± {error:.{decimals}f}".replace("-", "−")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--level", choices=[*PLAYERS, DOOM], action="append", help="repeatable")
+    parser.add_argument("--episodes", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    if chosen.episodes < 2:
+        parser.error("a standard error takes 2 episodes or more")
+    backend.prepare()
+    print("| | random | best here | episodes |\n|---|---|---|---|", flush=True)
+    for name in chosen.level or [*PLAYERS, DOOM]:
+        both = (player(name, chosen.episodes, chosen.seed) for player in (play_randomly, best_play))
+        random, best = map(figure, both)
+        print(f"| `{name}` | {random} | {best} | {chosen.episodes} each |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
