@@ -47,7 +47,7 @@ class Options:
     learning_rate: float = 1e-3
     gamma: float = 0.997
     n_step: int = 5
-    target_period: int = 200  # learner steps
+    target_period: int = 100  # learner steps
     steps_per_update: int = 32  # environment steps per learner step
     min_replay: int = 5_000  # environment steps before learning starts
     replay: int = 100_000  # environment steps kept to learn from
