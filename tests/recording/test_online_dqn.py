@@ -206,7 +206,7 @@ def test_the_agent_learns_as_a_slow_reference(replay: int) -> None:
 class NoJudge:
     """In place of the judge of snapshots, who takes longest to compile."""
 
-    def __init__(self, *given: Any) -> None:
+    def __init__(self, *given: Any, **form: Any) -> None:
         self.looks = 0
 
     def next_look(self, total: int) -> int:
