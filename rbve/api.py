@@ -30,7 +30,7 @@ from rbve.evaluation.lanes import LANES, open_lanes  # noqa: E402
 from rbve.evaluation.players import ScriptPlayer  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
-from rbve.recording import online_host, record_memory, scripts  # noqa: E402
+from rbve.recording import online_dqn, online_host, online_r2d2, record_memory, scripts  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
@@ -68,6 +68,7 @@ def record(
     overwrite: bool = False,
     on_progress: recording.OnProgress = lambda progress: None,
     preset: str | None = None,
+    steps: int | None = None,
 ) -> Dataset:
     """Record a dataset and open it.
 
@@ -75,7 +76,8 @@ def record(
     "uniform", "script" (a player written for the game), or a Policy or its file; the last two act
     with a share `epsilon` of random actions.
     With probability `noise` the environment executes a random action instead of the chosen one.
-    The preset "rlu-atari" is the paper's online agent for Atari.
+    The preset "rlu-atari" is the paper's online agent for Atari. An online agent may be given
+    environment `steps` in the place of episodes; "r2d2" goes by steps alone.
     """
     count = episodes if episodes is not None else recording.default_episodes(env)
     if not 0 <= seed <= INT32:
@@ -84,6 +86,13 @@ def record(
         raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")
     if preset not in (None, "rlu-atari") or (preset and policy != "online"):
         raise ValueError(f"preset is 'rlu-atari', of the online agent; got {preset!r}")
+    if steps is not None and (
+        steps < 1 or episodes is not None or preset or policy not in ("online", "r2d2")
+    ):
+        raise ValueError(
+            f"steps are those of an online agent, at least 1 and in the place of episodes; got "
+            f"{steps}"
+        )
     if preset:
         online_host.record_online_host(
             env, Path(out), count, noise, seed, keep, overwrite, on_progress=on_progress
@@ -93,14 +102,30 @@ def record(
             raise ValueError(
                 "an agent with memory is recorded by steps: leave episodes and keep out"
             )
+        memory_agent = online_r2d2.preset(env)
         record_memory.record_online_memory(
-            env, Path(out), noise, seed, overwrite, on_progress=on_progress
+            env,
+            Path(out),
+            noise,
+            seed,
+            overwrite,
+            dataclasses.replace(memory_agent, steps=steps or memory_agent.steps),
+            on_progress,
         )
     elif policy == "online":
-        by_steps = episodes is None and recording.default_steps(env) > 0
-        length = None if by_steps else count
+        agent = online_dqn.preset(env)
+        agent = dataclasses.replace(agent, steps=steps or agent.steps)
+        by_steps = episodes is None and agent.steps > 0
         recording.record_online(
-            env, Path(out), length, noise, seed, keep, overwrite, on_progress=on_progress
+            env,
+            Path(out),
+            None if by_steps else count,
+            noise,
+            seed,
+            keep,
+            overwrite,
+            agent,
+            on_progress,
         )
     else:
         chosen: Any = None if policy in (None, "uniform") else policy

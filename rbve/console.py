@@ -25,7 +25,7 @@ class Bar:
         if self._progress is not None:
             self._progress.update(self._task, completed=done, total=total or None)
 
-    def advance(self, count: int, latest: float | None = None) -> None:
+    def advance(self, count: float, latest: float | None = None) -> None:
         if self._progress is None:
             return
         shown = "" if latest is None or math.isnan(latest) else f"return {latest:.2f}"

@@ -33,6 +33,7 @@ def record(
     keep: float = 1.0,
     overwrite: bool = False,
     preset: Literal["rlu-atari"] | None = None,
+    steps: int | None = None,
     as_json: Json = False,
 ) -> None:
     """Record a dataset from an environment.
@@ -51,25 +52,20 @@ def record(
         overwrite: Replace an existing dataset.
         preset: rlu-atari = the paper's online agent for Atari: a million rows of replay, about 7 GB
             of memory.
+        steps: Environment steps to record, of "r2d2" or "online"; in the place of --episodes.
     """
     from rbve import api
     from rbve.audit.files import audit_path
-    from rbve.recording.record import default_episodes, default_steps
 
     need_one("--seed", seed)
-    count = episodes if episodes is not None else default_episodes(env)
-    by_steps = policy == "r2d2" or (
-        episodes is None and policy == "online" and default_steps(env) > 0
-    )
-    total = None if by_steps else count * len(seed)
     folders = [out] if len(seed) == 1 else [out / str(one) for one in seed]
-    with console.bar(f"recording {env}", total, "episodes") as bar:
-        done = dict.fromkeys(seed, 0)
+    with console.bar(f"recording {env}", len(seed), "") as bar:
+        done = dict.fromkeys(seed, 0.0)
 
         def one(item: tuple[int, Path]) -> None:
             def note(progress: Any) -> None:
-                bar.advance(progress.episodes - done[item[0]], progress.last_return)
-                done[item[0]] = progress.episodes
+                bar.advance(progress.share - done[item[0]], progress.last_return)
+                done[item[0]] = progress.share
 
             api.record(
                 env,
@@ -83,6 +79,7 @@ def record(
                 overwrite,
                 note,
                 preset,
+                steps,
             )
 
         api.local.on_all_devices(one, list(zip(seed, folders, strict=True)))

@@ -264,9 +264,7 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
     size = study.scale_named(scale)
     wanted = study.recordings(list(chosen.values()), size)
     missing = [each for each in wanted if not study.is_recorded(each.folder(out))]
-    by_steps = any(each.steps for each in missing)  # how many episodes is not known then
-    total = None if by_steps else sum(each.episodes for each in missing)
-    with console.bar(f"recording {len(missing)} datasets", total, "episodes") as bar:
+    with console.bar(f"recording {len(missing)} datasets", len(missing), "") as bar:
         study.record_all(wanted, out, lambda each, fresh, last: bar.advance(fresh, last))
     with console.bar("auditing the data", len(wanted), "datasets") as bar:
         write_audits(out, lambda recording: bar.advance(1, None))

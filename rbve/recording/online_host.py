@@ -227,7 +227,8 @@ def record_online_host(
         if time.monotonic() - flushed > SECONDS_PER_FLUSH or number == episodes - 1:
             writer.append(waiting)
             waiting, flushed = [], time.monotonic()
-        on_progress(Progress(number + 1, float(episode.reward.sum())))
+        done = number + 1
+        on_progress(Progress(done, float(episode.reward.sum()), done / episodes))
     learning.agent.policy().save(out / EXPERT)
     writer.manifest["provenance"]["diverged_at"] = int(learning.agent.state.diverged_at)
     writer.finish()

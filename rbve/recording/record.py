@@ -35,6 +35,7 @@ PAPER_EPISODES = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}
 class Progress(NamedTuple):
     episodes: int  # recorded so far
     last_return: float
+    share: float  # of the recording that is done
 
 
 OnProgress = Callable[[Progress], None]
@@ -106,7 +107,7 @@ def record_online(
         if reached >= goal:
             judge.look(state.params)
         if fresh:
-            on_progress(Progress(len(returns), returns[-1]))
+            on_progress(Progress(len(returns), returns[-1], min(reached / total, 1.0)))
     online, params = judge.verdict()
     judge.policy(params, online).save(out / EXPERT)
     writer.manifest["provenance"] |= {
@@ -238,7 +239,7 @@ def record_policy(
     for fresh in episode_stream(env, policy, episodes, epsilon, seed, more):
         writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
         done += len(fresh)
-        on_progress(Progress(done, float(fresh[-1].reward.sum())))
+        on_progress(Progress(done, float(fresh[-1].reward.sum()), done / episodes))
     writer.finish()
     if not isinstance(env, Env):
         env.close()

@@ -66,7 +66,7 @@ def record_online_memory(
         if done >= goal:
             judge.look(state.params)
         if fresh:
-            on_progress(Progress(len(returns), returns[-1]))
+            on_progress(Progress(len(returns), returns[-1], done / total))
     if not returns:
         raise ValueError(
             f"no episode of {env_name} ended within {options.steps} steps of {options.actors} "

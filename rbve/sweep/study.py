@@ -105,9 +105,12 @@ def is_recorded(folder: Path) -> bool:
 def record_all(
     wanted: Sequence[Recording],
     out: Path,
-    on_progress: Callable[[Recording, int, float], None] = lambda recording, fresh, last: None,
+    on_progress: Callable[[Recording, float, float], None] = lambda recording, fresh, last: None,
 ) -> None:
-    """Record what is missing, on all devices; experts after the agents they come from."""
+    """Record what is missing, on all devices; experts after the agents they come from.
+
+    Progress: a recording, the share of it that came about since last told, its last return.
+    """
     for experts in (False, True):
         missing = [
             each
@@ -118,12 +121,12 @@ def record_all(
 
 
 def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> None:
-    seen = 0
+    seen = 0.0
 
     def note(progress: record.Progress) -> None:
         nonlocal seen
-        on_progress(each, progress.episodes - seen, progress.last_return)
-        seen = progress.episodes
+        on_progress(each, progress.share - seen, progress.last_return)
+        seen = progress.share
 
     folder = each.folder(out)
     if each.script is not None or each.uniform:

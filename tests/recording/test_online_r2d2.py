@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbve import envs, load
+from rbve import api, envs, load
 from rbve.data.manifest import fingerprint
 from rbve.networks.recurrent import Memory, Seen
 from rbve.policy import Policy
@@ -164,3 +164,22 @@ def test_it_learns_to_remember(tmp_path: Path) -> None:
     reference = load(tmp_path / "data").provenance["reference"]
     assert reference["online"] > 0.9
     assert abs(reference["random"]) < 0.15
+
+
+def test_steps_are_an_online_agents(tmp_path: Path) -> None:
+    shares: list[float] = []
+    api.record(
+        "memory_len:3", tmp_path / "a", policy="r2d2", steps=960,
+        on_progress=lambda progress: shares.append(progress.share),
+    )  # fmt: skip
+    # 16 actors in chunks of 12: 5 chunks, of whose 60 rows an actor 12 episodes are made.
+    assert load(tmp_path / "a").num_episodes == 16 * 12
+    assert shares[-1] == 1.0
+    assert shares == sorted(shares)
+    api.record("catch", tmp_path / "b", policy="online", steps=95)
+    assert load(tmp_path / "b").num_episodes == 10  # of 9 steps: the eleventh was running
+    for wrong in ({"policy": "uniform"}, {"policy": "online", "episodes": 3}):
+        with pytest.raises(ValueError, match="in the place of episodes"):
+            api.record("catch", tmp_path / "c", steps=10, **wrong)
+    with pytest.raises(ValueError, match="in the place of episodes"):
+        api.record("catch", tmp_path / "c", policy="online", steps=0)
