@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from rbve.types import Array, Tree
@@ -47,8 +46,3 @@ def forgetful(act: Act) -> Actor:
 
 def as_actor(act: Act | Actor) -> Actor:
     return act if isinstance(act, Actor) else forgetful(act)
-
-
-def where(chosen: Array, fresh: Tree, kept: Tree) -> Tree:
-    """Memories (..., B) of `fresh` where chosen (B,), else `kept`."""
-    return jax.tree.map(lambda a, b: jnp.where(chosen, a, b), fresh, kept)

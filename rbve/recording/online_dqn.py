@@ -231,14 +231,9 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
 
     def learn(state: State) -> State:
         key, key_sample = jax.random.split(state.key)
-        total = priorities.total(state.tree)
-        mass = jax.random.uniform(key_sample, (options.batch_size,)) * total
-        row = priorities.find(state.tree, mass)
-        probability = state.tree[0][row] / total
-        # Rounding may reach a row that is no sample: it gets no weight.
-        valid = probability > 0
-        importance = jnp.where(valid, probability, 1.0) ** -options.importance_exponent
-        importance = jnp.where(valid, importance / jnp.max(jnp.where(valid, importance, 0.0)), 0.0)
+        row, valid, importance = priorities.sample(
+            state.tree, key_sample, options.batch_size, options.importance_exponent
+        )
         reward, discount, next_row = window(state.buffer, row)
         obs, next_obs = state.buffer.obs[row], state.buffer.obs[next_row]
         legal = None if state.buffer.legal is None else state.buffer.legal[next_row]

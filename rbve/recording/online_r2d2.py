@@ -30,7 +30,7 @@ from rbve.recording.lessons import Rows, lessons
 from rbve.training.views import of_sequences
 from rbve.types import Array, Tree
 
-EPSILONS = (0.4, 0.4**8)  # of the first and the last actor; those between in even powers
+EPSILON, POWERS = 0.4, 8  # random actions: .4 of the first actor, .4⁸ of the last
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Agent(NamedTuple):
 def ladder(actors: int) -> Array:
     """Shares of random actions, from .4 to .4⁸."""
     place = jnp.arange(actors) / max(actors - 1, 1)
-    return EPSILONS[0] ** (1 + 7 * place)
+    return EPSILON ** (1 + (POWERS - 1) * place)
 
 
 def make_agent(env: Env, options: Options) -> Agent:
@@ -229,14 +229,9 @@ def make_agent(env: Env, options: Options) -> Agent:
 
     def learn(state: State) -> State:
         key, key_sample, key_loss = jax.random.split(state.key, 3)
-        total = priorities.total(state.tree)
-        leaf = priorities.find(
-            state.tree, jax.random.uniform(key_sample, (options.batch_size,)) * total
+        leaf, valid, importance = priorities.sample(
+            state.tree, key_sample, options.batch_size, options.importance_exponent
         )
-        probability = state.tree[0][leaf] / total
-        valid = probability > 0  # rounding may reach a leaf that is no sequence
-        importance = jnp.where(valid, probability, 1.0) ** -options.importance_exponent
-        importance = jnp.where(valid, importance / jnp.max(jnp.where(valid, importance, 0.0)), 0.0)
         rows, memory = sequence(state, leaf)
         inputs, batch = lessons(rows, warm, n, options.gamma)
         target = unravel(state.target)

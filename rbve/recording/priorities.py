@@ -6,6 +6,7 @@ Sums are recomputed, never incremented, so they do not drift.
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 
 from rbve.types import Array
@@ -51,3 +52,15 @@ def find(tree: Tree, mass: Array) -> Array:
         mass = mass - jnp.max(jnp.where(passed, sums, 0.0), axis=-1)
         index = index * WIDTH + child
     return index
+
+
+def sample(tree: Tree, key: Array, count: int, exponent: float) -> tuple[Array, Array, Array]:
+    """Leaves (count,) by priority, which of them are samples, and their importance, 1 at most."""
+    whole = total(tree)
+    leaf = find(tree, jax.random.uniform(key, (count,)) * whole)
+    probability = tree[0][leaf] / whole
+    # Rounding may reach a leaf that is no sample: it gets no weight.
+    valid = probability > 0
+    importance = jnp.where(valid, probability, 1.0) ** -exponent
+    importance = jnp.where(valid, importance / jnp.max(jnp.where(valid, importance, 0.0)), 0.0)
+    return leaf, valid, importance

@@ -108,8 +108,15 @@ def record_online(
             judge.look(state.params)
         if fresh:
             on_progress(Progress(len(returns), returns[-1], min(reached / total, 1.0)))
+    finish_online(writer, judge, quiet, returns)
+
+
+def finish_online(
+    writer: Writer, judge: SnapshotJudge, quiet: Env, returns: Sequence[float]
+) -> None:
+    """The best snapshot beside the data, and the returns that scores are normalised by."""
     online, params = judge.verdict()
-    judge.policy(params, online).save(out / EXPERT)
+    judge.policy(params, online).save(writer.path / EXPERT)
     writer.manifest["provenance"] |= {
         "reference": {"online": online, "random": random_return(quiet)},
         "late_return": late_return(returns),

@@ -13,15 +13,13 @@ import numpy as np
 
 from rbve.data.dataset import NO_ACTION, Episode
 from rbve.data.formats.native import Writer
-from rbve.evaluation.rollout import random_return
 from rbve.recording import online_r2d2
-from rbve.recording.learned import late_return
 from rbve.recording.lessons import Rows
 from rbve.recording.record import (
-    EXPERT,
     OnProgress,
     Progress,
     clear_expert,
+    finish_online,
     inside_jax,
     paced,
     provenance,
@@ -72,13 +70,7 @@ def record_online_memory(
             f"no episode of {env_name} ended within {options.steps} steps of {options.actors} "
             "actors; record more steps"
         )
-    online, params = judge.verdict()
-    judge.policy(params, online).save(out / EXPERT)
-    writer.manifest["provenance"] |= {
-        "reference": {"online": online, "random": random_return(quiet)},
-        "late_return": late_return(returns),
-    }
-    writer.finish()
+    finish_online(writer, judge, quiet, returns)
 
 
 class Life:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from rbve.data.manifest import MANIFEST, fingerprint
 from rbve.evaluation.players import ScriptPlayer
@@ -129,56 +130,27 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         seen = progress.share
 
     folder = each.folder(out)
-    if each.script is not None or each.uniform:
+    common: dict[str, Any] = {
+        "noise": each.noise,
+        "seed": each.seed,
+        "overwrite": True,
+        "on_progress": note,
+    }
+    if each.expert is not None:
+        online = each.online.folder(out)
+        expert = Policy.load(online / record.EXPERT)
+        common["reference"] = read_json(online / MANIFEST)["provenance"]["reference"]
+        record.record_policy(each.env, folder, expert, each.episodes, each.expert, **common)
+    elif each.script is not None or each.uniform:
         player = None if each.uniform else ScriptPlayer(scripts.load(each.env))
-        record.record_policy(
-            each.env,
-            folder,
-            player,
-            each.episodes,
-            epsilon=each.script or 0.0,
-            noise=each.noise,
-            seed=each.seed,
-            overwrite=True,
-            on_progress=note,
-        )
-        return
-    if each.expert is None and each.memory:
-        record_memory.record_online_memory(
-            each.env,
-            folder,
-            each.noise,
-            each.seed,
-            overwrite=True,
-            options=replace(online_r2d2.preset(each.env), steps=each.steps),
-            on_progress=note,
-        )
-        return
-    if each.expert is None:
-        record.record_online(
-            each.env,
-            folder,
-            None if each.steps else each.episodes,
-            each.noise,
-            each.seed,
-            overwrite=True,
-            options=replace(online_dqn.preset(each.env), steps=each.steps),
-            on_progress=note,
-        )
-        return
-    online = each.online.folder(out)
-    record.record_policy(
-        each.env,
-        folder,
-        Policy.load(online / record.EXPERT),
-        each.episodes,
-        epsilon=each.expert,
-        noise=each.noise,
-        seed=each.seed,
-        overwrite=True,
-        on_progress=note,
-        reference=read_json(online / MANIFEST)["provenance"]["reference"],
-    )
+        record.record_policy(each.env, folder, player, each.episodes, each.script or 0.0, **common)
+    elif each.memory:
+        memory_agent = replace(online_r2d2.preset(each.env), steps=each.steps)
+        record_memory.record_online_memory(each.env, folder, options=memory_agent, **common)
+    else:
+        agent = replace(online_dqn.preset(each.env), steps=each.steps)
+        length = None if each.steps else each.episodes
+        record.record_online(each.env, folder, length, options=agent, **common)
 
 
 def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
