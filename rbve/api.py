@@ -21,7 +21,6 @@ from rbve.audit.files import audit_path  # noqa: E402
 from rbve.data import Dataset, Episode, load  # noqa: E402
 from rbve.data import convert as conversion  # noqa: E402
 from rbve.data.logs.options import Options as LogColumns  # noqa: E402
-from rbve.data.logs.options import did_you_mean  # noqa: E402
 from rbve.data.manifest import fingerprint  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
 from rbve.evaluation.fit import frames_joined  # noqa: E402
@@ -32,6 +31,7 @@ from rbve.evaluation.rollout import make_rollout  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
 from rbve.recording import online_dqn, online_host, online_r2d2, record_memory, scripts  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
+from rbve.registry import did_you_mean  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.sweep import local  # noqa: E402
 from rbve.training import presets  # noqa: E402

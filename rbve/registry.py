@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -19,6 +19,11 @@ def summary(folder: Path, name: str) -> str:
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> ValueError:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, known, cutoff=0.4)
     return ValueError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}")
+
+
+def did_you_mean(name: str, known: Iterable[str], before: str = "", cutoff: float = 0.6) -> str:
+    """A sentence to put after an error, or nothing; `before` is what a full name begins with."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f" Did you mean {before + near[0]!r}?" if near else ""

@@ -6,7 +6,6 @@ see numbers standardised and categories one-hot, by statistics taken once, when 
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+
+from rbve.registry import did_you_mean
 
 BOOLS = ("False", "True")
 
@@ -48,8 +49,7 @@ class Feature:
         if set(self.categories) <= set(BOOLS) and name.strip().capitalize() in BOOLS:
             name = name.strip().capitalize()  # a text file's "true" and "TRUE"
         if name not in self.categories:
-            near = difflib.get_close_matches(name, self.categories, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, self.categories)
             raise ValueError(
                 f"column {self.name!r}: category {name!r} is not in the data the policy learned "
                 f"from.{hint} Known: {', '.join(self.categories[:20])}"

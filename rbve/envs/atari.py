@@ -8,11 +8,12 @@ episode, and a cut after `max_steps` is a truncation.
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rbve.registry import did_you_mean
 
 if TYPE_CHECKING:
     from rbve.envs.base import HostEnv
@@ -116,8 +117,7 @@ def make(option: str) -> HostEnv:
     game, *settings = option.split(",")
     known = {title(rom): rom for rom in ale_py.roms.get_all_rom_ids()}
     if game not in known:
-        near = difflib.get_close_matches(title(game.lower()), known, n=1, cutoff=0.5)
-        hint = f" Did you mean 'atari:{near[0]}'?" if near else ""
+        hint = did_you_mean(title(game.lower()), known, "atari:", cutoff=0.5)
         raise ValueError(f"unknown Atari game '{game}'.{hint} Names look like Pong or BeamRider")
     return AtariEnv(name, known[game], **parse_settings(name, settings))
 

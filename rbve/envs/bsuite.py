@@ -5,10 +5,11 @@ An end with discount 0 is a termination, an end with a positive discount a trunc
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rbve.registry import did_you_mean
 
 if TYPE_CHECKING:
     from rbve.envs.base import HostEnv
@@ -74,8 +75,7 @@ def make(experiment_id: str) -> HostEnv:
     except ImportError as error:
         raise ValueError(f"{name} needs the package bsuite: {INSTALL} ({error})") from error
     if experiment_id not in sweep.SETTINGS:
-        near = difflib.get_close_matches(experiment_id, sweep.SWEEP, n=1)
-        hint = f" Did you mean 'bsuite:{near[0]}'?" if near else ""
+        hint = did_you_mean(experiment_id, sweep.SWEEP, "bsuite:")
         experiments = sorted({known.split("/")[0] for known in sweep.SWEEP})
         raise ValueError(
             f"unknown bsuite experiment '{experiment_id}'.{hint} "

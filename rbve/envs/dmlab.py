@@ -10,10 +10,11 @@ Every episode starts from a seed of its own, drawn from the one given to `reset`
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from rbve.registry import did_you_mean
 
 if TYPE_CHECKING:
     from rbve.envs.base import HostEnv
@@ -114,8 +115,7 @@ class LabEnv:
 def make(level: str) -> HostEnv:
     """Makes a level of RL Unplugged, e.g. 'explore_object_rewards_few'."""
     if level not in LEVELS:
-        near = difflib.get_close_matches(level, LEVELS, n=1)
-        hint = f" Did you mean 'dmlab:{near[0]}'?" if near else ""
+        hint = did_you_mean(level, LEVELS, "dmlab:")
         raise ValueError(
             f"RL Unplugged has no DeepMind Lab level '{level}'.{hint} Known: {', '.join(LEVELS)}"
         )

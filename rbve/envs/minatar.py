@@ -17,7 +17,6 @@ in a loop that meets no brick): after freeway's 2501 steps they are truncated.
 
 from __future__ import annotations
 
-import difflib
 import functools
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from rbve.envs.base import Env, Step
+from rbve.registry import did_you_mean
 
 INSTALL = 'pip install "rbve[minatar]"'
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
@@ -62,8 +62,7 @@ def step(pgx_env: Any, state: State, action: Array, key: Array) -> tuple[State, 
 
 def make(game: str) -> Env:
     if game not in GAMES:
-        near = difflib.get_close_matches(game, GAMES, n=1)
-        hint = f" Did you mean 'minatar:{near[0]}'?" if near else ""
+        hint = did_you_mean(game, GAMES, "minatar:")
         raise ValueError(f"MinAtar has no game '{game}'.{hint} Known: {', '.join(GAMES)}")
     return _make(game)
 

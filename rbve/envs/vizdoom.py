@@ -14,7 +14,6 @@ episode starts from a seed of its own, drawn from the one given to `reset`.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import shutil
 import tempfile
 import weakref
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from rbve.registry import did_you_mean
 
 if TYPE_CHECKING:
     from rbve.envs.base import HostEnv
@@ -126,8 +127,7 @@ def combinations(buttons: list[str]) -> dict[str, list[bool]]:
 def make(scenario: str) -> HostEnv:
     """Makes a scenario, e.g. 'basic'."""
     if scenario not in SCENARIOS:
-        near = difflib.get_close_matches(scenario, SCENARIOS, n=1)
-        hint = f" Did you mean 'vizdoom:{near[0]}'?" if near else ""
+        hint = did_you_mean(scenario, SCENARIOS, "vizdoom:")
         raise ValueError(
             f"unknown ViZDoom scenario '{scenario}'.{hint} Known: {', '.join(SCENARIOS)}"
         )

@@ -13,7 +13,6 @@ own (tile, colour) view holds.
 
 from __future__ import annotations
 
-import difflib
 import functools
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from rbve.envs.base import Env, Step
+from rbve.registry import did_you_mean
 
 INSTALL = 'pip install "rbve[xminigrid]"'
 ACTIONS = ("forward", "right", "left", "pick_up", "put_down", "toggle")  # xminigrid's ids
@@ -105,8 +105,7 @@ def _make(level: str) -> Env:
     families = {each: family_of(each) for each in xminigrid.registered_environments()}
     known = {each: family for each, family in families.items() if family is not None}
     if level not in known:
-        near = difflib.get_close_matches(level, known, n=1)
-        hint = f" Did you mean 'xminigrid:{near[0]}'?" if near else ""
+        hint = did_you_mean(level, known, "xminigrid:")
         raise ValueError(f"xminigrid has no level '{level}' here.{hint} Known: {', '.join(known)}")
     env, params = xminigrid.make(level)
     chosen = Level(env, params, known[level])

@@ -63,7 +63,7 @@ class Experiment:
     figure: Literal["methods", "against"]  # bars per method, or a measure against what varies
     against: str = ""  # what varies: keep, lam, epsilon, side, action, filter, ...
     measures: tuple[str, ...] = ("return",)
-    scales: Mapping[str, Scale] = field(default_factory=dict)  # by name, where it has its own
+    scales: tuple[Scale, ...] = ()  # where it has its own
     spec: Settings = field(default_factory=dict)  # further fields of a run's Spec, as stack
     learned: float = 0.0  # an environment counts if its recorders end so many times above random
     # Best returns known: an environment counts if its recorders came half way there from random.
@@ -71,7 +71,7 @@ class Experiment:
 
     def at(self, scale: Scale) -> Scale:
         """The scale asked for, at this experiment's own sizes."""
-        return self.scales.get(scale.name, scale)
+        return next((own for own in self.scales if own.name == scale.name), scale)
 
     def with_noise(self, levels: Sequence[float]) -> Experiment:
         """The same at other levels of noise (the paper's appendix: 0 to .5)."""

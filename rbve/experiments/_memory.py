@@ -19,23 +19,20 @@ BEST = {
     "xminigrid:MiniGrid-DoorKey-5x5": 0.9645,
 }
 SPEC = {"memory": 64, "gamma": 0.997, "n_step": 5}  # as R2D2, but small
-SCALES = {
-    scale.name: scale
-    for scale in (
-        Scale(
-            2, 1_000, episodes=0.1, settings=1, evaluations=2, eval_episodes=16, batch_size=8,
-            name="quick",
-        ),
-        Scale(
-            4, 10_000, episodes=1.0, settings=2, evaluations=5, eval_episodes=100, batch_size=8,
-            name="desk",
-        ),
-        Scale(
-            5, 50_000, episodes=4.0, settings=5, evaluations=20, eval_episodes=100, batch_size=8,
-            name="paper",
-        ),
-    )
-}  # fmt: skip
+SCALES = (
+    Scale(
+        2, 1_000, episodes=0.1, settings=1, evaluations=2, eval_episodes=16, batch_size=8,
+        name="quick",
+    ),
+    Scale(
+        4, 10_000, episodes=1.0, settings=2, evaluations=5, eval_episodes=100, batch_size=8,
+        name="desk",
+    ),
+    Scale(
+        5, 50_000, episodes=4.0, settings=5, evaluations=20, eval_episodes=100, batch_size=8,
+        name="paper",
+    ),
+)  # fmt: skip
 # λ as in the paper, then stronger; ν and the learning rate are the paper's.
 RANKING = ({"lam": 0.005}, {"lam": 0.1})
 METHODS = (

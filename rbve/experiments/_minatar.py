@@ -12,23 +12,20 @@ from rbve.experiments import Data, Scale
 
 GAMES = tuple(f"minatar:{game}" for game in ("breakout", "space_invaders"))
 LEARNED = 3.0  # late returns over random ones
-SCALES = {
-    scale.name: scale
-    for scale in (
-        Scale(
-            2, 2_000, episodes=0.2, settings=1, evaluations=2, eval_episodes=16, batch_size=32,
-            name="quick",
-        ),
-        Scale(
-            4, 20_000, episodes=1.0, settings=1, evaluations=5, eval_episodes=64, batch_size=32,
-            name="desk",
-        ),
-        Scale(
-            5, 2_000_000, episodes=2.0, settings=10, evaluations=20, eval_episodes=100,
-            batch_size=128, name="paper",
-        ),
-    )
-}  # fmt: skip
+SCALES = (
+    Scale(
+        2, 2_000, episodes=0.2, settings=1, evaluations=2, eval_episodes=16, batch_size=32,
+        name="quick",
+    ),
+    Scale(
+        4, 20_000, episodes=1.0, settings=1, evaluations=5, eval_episodes=64, batch_size=32,
+        name="desk",
+    ),
+    Scale(
+        5, 2_000_000, episodes=2.0, settings=10, evaluations=20, eval_episodes=100,
+        batch_size=128, name="paper",
+    ),
+)  # fmt: skip
 
 
 def games(**choices: object) -> tuple[Data, ...]:

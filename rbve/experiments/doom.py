@@ -7,23 +7,20 @@ Data is a uniform policy's, so a method is worth something where it plays better
 from rbve.experiments import Data, Experiment, Scale
 from rbve.experiments._methods import fixed
 
-SCALES = {
-    scale.name: scale
-    for scale in (
-        Scale(
-            1, 50, episodes=0.02, settings=1, evaluations=2, eval_episodes=8, batch_size=4,
-            name="quick",
-        ),
-        Scale(
-            3, 2_000, episodes=0.3, settings=1, evaluations=4, eval_episodes=50, batch_size=8,
-            name="desk",
-        ),
-        Scale(
-            5, 50_000, episodes=2.0, settings=1, evaluations=20, eval_episodes=100, batch_size=8,
-            name="paper",
-        ),
-    )
-}  # fmt: skip
+SCALES = (
+    Scale(
+        1, 50, episodes=0.02, settings=1, evaluations=2, eval_episodes=8, batch_size=4,
+        name="quick",
+    ),
+    Scale(
+        3, 2_000, episodes=0.3, settings=1, evaluations=4, eval_episodes=50, batch_size=8,
+        name="desk",
+    ),
+    Scale(
+        5, 50_000, episodes=2.0, settings=1, evaluations=20, eval_episodes=100, batch_size=8,
+        name="paper",
+    ),
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     question="Do methods with memory play better than the random player whose frames they saw?",

@@ -8,23 +8,20 @@ thousands of steps; desk scale takes about 2 hours on 2 cores, and 700 MB of fra
 from rbve.experiments import Data, Experiment, Scale
 from rbve.experiments._methods import fixed
 
-SCALES = {
-    scale.name: scale
-    for scale in (
-        Scale(
-            1, 1_000, episodes=0.002, settings=1, evaluations=2, eval_episodes=1, batch_size=32,
-            name="quick",
-        ),
-        Scale(
-            1, 20_000, episodes=0.02, settings=1, evaluations=5, eval_episodes=4, batch_size=32,
-            name="desk",
-        ),
-        Scale(
-            5, 2_000_000, episodes=0.5, settings=1, evaluations=20, eval_episodes=100,
-            batch_size=256, name="paper",
-        ),
-    )
-}  # fmt: skip
+SCALES = (
+    Scale(
+        1, 1_000, episodes=0.002, settings=1, evaluations=2, eval_episodes=1, batch_size=32,
+        name="quick",
+    ),
+    Scale(
+        1, 20_000, episodes=0.02, settings=1, evaluations=5, eval_episodes=4, batch_size=32,
+        name="desk",
+    ),
+    Scale(
+        5, 2_000_000, episodes=0.5, settings=1, evaluations=20, eval_episodes=100,
+        batch_size=256, name="paper",
+    ),
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     question="Which methods learn to play Pong from frames of a player that errs?",

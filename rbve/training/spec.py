@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import math
@@ -18,6 +17,7 @@ from rbve.data.dataset import Dataset
 from rbve.data.transitions import View
 from rbve.networks.torsos import TORSOS
 from rbve.ops import TD
+from rbve.registry import did_you_mean
 
 INT32 = 2**31 - 1  # steps and seeds are counted in 32 bits on the device
 MAX_WIDTH = 65_536  # units per layer; more is a slip of the finger
@@ -190,10 +190,8 @@ def resolve(spec: Spec, settings: Mapping[str, Any]) -> tuple[Spec, dict[str, fl
             check_choice(get_type_hints(algorithm.options)[name], name, options[name])
         else:
             known = [*config, *options]
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
-                f"{spec.algorithm} has no setting {name!r}.{hint} "
+                f"{spec.algorithm} has no setting {name!r}.{did_you_mean(name, known)} "
                 f"Known: {', '.join(known) or 'none'}"
             )
     return dataclasses.replace(spec, options=options), config

@@ -51,7 +51,7 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pong(),
         data=(Data(ENV, keep=1.0, script=0.2),),
         methods=tuple(each for each in pong().methods if each.algorithm == "rbve"),
-        scales={"quick": TINY},
+        scales=(TINY,),
         spec={**pong().spec, "hidden": (16,)},
     )
     quick = experiments.SCALES["quick"]

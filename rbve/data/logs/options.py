@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+from rbve.registry import did_you_mean
 
 Ends = Literal["terminated", "truncated", "each"]
 
@@ -90,8 +90,3 @@ def listed(value: Any) -> Any:
     if all(type(each) in (str, int) for each in values):
         return tuple(map(str, values))
     return value
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""

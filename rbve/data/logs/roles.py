@@ -8,7 +8,8 @@ from typing import Literal
 import pyarrow as pa
 
 from rbve.data.logs.log import Log, Report
-from rbve.data.logs.options import Options, did_you_mean
+from rbve.data.logs.options import Options
+from rbve.registry import did_you_mean
 
 # Roles of one column each, named as the options are.
 SINGLE = (
