@@ -6,7 +6,7 @@ from rbve.experiments._minatar import LEARNED, SCALES, games
 
 EXPERIMENT = Experiment(
     question="Which method scores best on boards: the ablation and the baselines of the paper?",
-    paper="Figures 'Atari Online Policy Selection' and 'Ablations'; here MinAtar",
+    paper="Figures 'Atari offline policy selection games' and 'Atari ablations'; here MinAtar",
     data=games(),
     methods=ALL,
     figure="methods",

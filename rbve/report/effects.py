@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rbve.report.across import Interval, interval, mean_of_tasks
-from rbve.report.finals import Final, Problem, aligned, on_other_datasets
+from rbve.report.finals import SCORE, Final, Problem, aligned, on_other_datasets
 from rbve.report.statistics import Floats
-
-SCORE = "normalised_return"
 
 Where = Callable[[Problem], bool]
 
@@ -77,12 +75,36 @@ def changes(
 ) -> dict[str, Floats]:
     """Ours on one kind of data − theirs on another, dataset by dataset, by pair of kinds."""
     pairs = {}
-    for first in problems(found, there):
-        for second in problems(found, here):
-            if first.env == second.env:
-                a, b = aligned(
-                    values(found, ours, first, measure), values(found, theirs, second, measure)
-                )
-                if len(a):
-                    pairs[f"{first.label} − {second.label}"] = scale(a) - scale(b)
+    for first, second in matched(found, there, here):
+        a, b = aligned(values(found, ours, first, measure), values(found, theirs, second, measure))
+        if len(a):
+            pairs[f"{first.label} − {second.label}"] = scale(a) - scale(b)
     return pairs
+
+
+def matched(found: Sequence[Final], there: Where, here: Where) -> list[tuple[Problem, Problem]]:
+    return [
+        (first, second)
+        for first in problems(found, there)
+        for second in problems(found, here)
+        if first.env == second.env
+    ]
+
+
+def excess(
+    found: Sequence[Final],
+    ours: Pick,
+    theirs: Pick,
+    there: Where,
+    here: Where,
+    fold: Callable[[Floats], Floats] = identity,
+) -> Interval | None:
+    """How much more our score changes from one kind of data to another than theirs."""
+    pairs = {}
+    for kinds in matched(found, there, here):
+        a, b, c, d = aligned(
+            *(values(found, pick, kind, SCORE) for pick in (ours, theirs) for kind in kinds)
+        )
+        if len(a):
+            pairs[" − ".join(kind.label for kind in kinds)] = fold(a - b) - fold(c - d)
+    return interval(pairs, mean_of_tasks) if pairs else None

@@ -19,6 +19,8 @@ from rbve.report.statistics import Floats
 from rbve.rows import Run
 
 LEARNING_RATE = "learning_rate"
+SCORE = "normalised_return"
+GAIN = "over_behaviour"
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,19 @@ def final_of(run: Run, values: dict[str, float]) -> Final:
         algorithm=spec["algorithm"],
         settings=json.dumps(settings, sort_keys=True),
         seed=data["keep_seed"],
-        values=values,
+        values=values | over_behaviour(run, values),
         job=run.job,
         memory=has_memory(run),
     )
+
+
+def over_behaviour(run: Run, values: dict[str, float]) -> dict[str, float]:
+    """How far the score is above that of the behaviour that made the data."""
+    names = ("behaviour_return", "random_return", "reference_return")
+    behaviour, random, reference = (run.facts.get(name) for name in names)
+    if behaviour is None or random is None or reference is None or SCORE not in values:
+        return {}
+    return {GAIN: values[SCORE] - 100.0 * (behaviour - random) / (reference - random)}
 
 
 def by_setting(found: Sequence[Final], measure: str) -> dict[str, dict[int, float]]:
@@ -164,10 +175,7 @@ def mean(values: Sequence[float]) -> float:
     return float(np.mean([value if np.isfinite(value) else -np.inf for value in values]))
 
 
-def aligned(ours: dict[int, float], theirs: dict[int, float]) -> tuple[Floats, Floats]:
-    """Values of the datasets both have, in one order."""
-    shared = sorted(set(ours) & set(theirs))
-    return (
-        np.array([ours[seed] for seed in shared], np.float64),
-        np.array([theirs[seed] for seed in shared], np.float64),
-    )
+def aligned(*groups: dict[int, float]) -> list[Floats]:
+    """Values of the datasets all have, in one order."""
+    shared = sorted(set.intersection(*map(set, groups)))
+    return [np.array([group[seed] for seed in shared], np.float64) for group in groups]

@@ -1,12 +1,14 @@
 """How a claim is judged. Each rule was written down before the runs it judges.
 
-    reproduced   the effect is there, its 95% interval excludes 'no effect', and at least ENOUGH
-                 datasets of every kind of data stand behind it
+    reproduced   the effect is there, its 95% interval excludes 'no effect' (lies within the margin
+                 where scores are to be similar), and at least ENOUGH datasets of every kind of
+                 data stand behind it
     partly       the effect points the right way but its interval does not exclude 'no effect', or
-                 it holds for some of what the claim names, or datasets are too few
+                 it holds for some of what is compared, or datasets are too few
     not here     neither
     not run      there are no runs to judge by
 
+Where a claim has parts and "the weaker counts", a part that is not here is enough for 'not here'.
 An effect is a mean over kinds of data of paired differences, dataset by dataset; its interval
 resamples datasets within each kind.
 """
@@ -27,6 +29,7 @@ from rbve.report.effects import (
     Where,
     changes,
     difference,
+    excess,
     identity,
     problems,
     values,
@@ -54,6 +57,7 @@ def better(
     measure: str = SCORE,
     sign: int = 1,
     scale: Callable[[Floats], Floats] = identity,
+    least: float = 0.0,
 ) -> Judgement:
     """Ours above (sign 1) or below (−1) each of the others, as judged() says."""
     effects = {
@@ -63,14 +67,20 @@ def better(
     }
     if len(effects) < len(others):
         return Judgement("not run", "no runs of " + listed(set(others) - set(effects)))
-    return judged(effects, sign, "against ")
+    return judged(effects, sign, "against ", least)
 
 
 def better_everywhere(
-    found: Sequence[Final], ours: Pick, others: Mapping[str, Pick], where: Where
+    found: Sequence[Final],
+    ours: Pick,
+    others: Mapping[str, Pick],
+    where: Where,
+    measure: str = SCORE,
+    sign: int = 1,
+    scale: Callable[[Floats], Floats] = identity,
 ) -> Judgement:
-    """Ours above each of the others on every kind of data by itself, as judged() says."""
-    overall = better(found, ours, others, where)
+    """Ours above or below each of the others on every kind of data by itself, as judged() says."""
+    overall = better(found, ours, others, where, measure, sign, scale)
     if overall.verdict == "not run":
         return overall
     kinds = problems(found, where)
@@ -78,28 +88,34 @@ def better_everywhere(
         f"{name}, {kind.label}": effect
         for kind in kinds
         for name, other in others.items()
-        if (effect := difference(found, ours, other, kind.__eq__)) is not None
+        if (effect := difference(found, ours, other, kind.__eq__, measure, scale)) is not None
     }
     if len(apart) < len(kinds) * len(others):
         return Judgement("not run", "some of " + listed(others) + " lack runs on some data")
-    clear = sum(effect.low > 0 for effect in apart.values())
-    against = sum(effect.high < 0 for effect in apart.values())
+    above = sum(effect.low > 0 for effect in apart.values())
+    below = sum(effect.high < 0 for effect in apart.values())
+    clear, against = (above, below) if sign > 0 else (below, above)
     words = (
         f"of {len(apart)} comparisons {clear} clearly for it, {against} clearly against it; "
         f"on average {told(overall.effects, 'against ')}"
     )
-    return careful(Judgement(side_of_0(apart, 1), words, apart))
+    return careful(Judgement(side_of(0, apart, sign), words, apart))
 
 
-def judged(effects: Mapping[str, Interval], sign: int, before: str = "") -> Judgement:
-    """By which side of 0 all effects lie on."""
-    return careful(Judgement(side_of_0(effects, sign), told(effects, before), effects))
+def judged(
+    effects: Mapping[str, Interval], sign: int, before: str = "", least: float = 0.0
+) -> Judgement:
+    """By which side of 0 all effects lie on, and whether their means are `least` away from it."""
+    verdict = side_of(0, effects, sign)
+    if verdict == "reproduced" and any(abs(e.value) < least for e in effects.values()):
+        verdict = "partly"
+    return careful(Judgement(verdict, told(effects, before), effects))
 
 
-def side_of_0(effects: Mapping[str, Interval], sign: int) -> Verdict:
+def side_of(level: float, effects: Mapping[str, Interval], sign: int) -> Verdict:
     """Reproduced: every interval on the right side. Partly: every mean, or half the intervals."""
-    clear = sum(e.low > 0 if sign > 0 else e.high < 0 for e in effects.values())
-    right = sum(e.value * sign > 0 for e in effects.values())
+    clear = sum(e.low > level if sign > 0 else e.high < level for e in effects.values())
+    right = sum((e.value - level) * sign > 0 for e in effects.values())
     if clear == len(effects):
         return "reproduced"
     return "partly" if right == len(effects) or 2 * clear >= len(effects) else "not here"
@@ -175,6 +191,7 @@ def between(
     measure: str,
     sign: int = 1,
     scale: Callable[[Floats], Floats] = identity,
+    least: float = 0.0,
 ) -> Judgement:
     """A measure is larger (sign 1) or smaller (−1) on one kind of data than on another.
 
@@ -187,7 +204,7 @@ def between(
     effects = {name: interval(each, mean_of_tasks) for name, each in pairs.items() if each}
     if len(effects) < len(picks):
         return Judgement("not run", "no runs of " + listed(set(picks) - set(effects)))
-    return judged(effects, sign)
+    return judged(effects, sign, least=least)
 
 
 def similar(
@@ -238,23 +255,37 @@ def steadier(
     here: Where,
 ) -> Judgement:
     """The score of ours changes less, up or down, between two kinds of data than the others'."""
+    return moving(found, ours, others, there, here, np.abs, -1)
 
-    def moved(pick: Pick) -> dict[str, Floats]:
-        return {k: np.abs(v) for k, v in changes(found, pick, pick, there, here).items()}
 
+def widens(
+    found: Sequence[Final],
+    ours: Mapping[str, Pick],
+    others: Mapping[str, Pick],
+    there: Where,
+    here: Where,
+) -> Judgement:
+    """Ours leads the others by more on one kind of data than on another."""
+    return moving(found, ours, others, there, here, identity, 1)
+
+
+def moving(
+    found: Sequence[Final],
+    ours: Mapping[str, Pick],
+    others: Mapping[str, Pick],
+    there: Where,
+    here: Where,
+    fold: Callable[[Floats], Floats],
+    sign: int,
+) -> Judgement:
     effects = {}
     for name, pick in ours.items():
-        mine = moved(pick)
-        for other, theirs in ((other, moved(each)) for other, each in others.items()):
-            pairs = {
-                kind: mine[kind] - theirs[kind]
-                for kind in set(mine) & set(theirs)
-                if len(mine[kind]) == len(theirs[kind])
-            }
-            if not pairs:
+        for other, theirs in others.items():
+            effect = excess(found, pick, theirs, there, here, fold)
+            if effect is None:
                 return Judgement("not run", f"no runs of {name} and {other} on both kinds of data")
-            effects[f"{name} − {other}"] = interval(pairs, mean_of_tasks)
-    return judged(effects, -1)
+            effects[f"{name} − {other}"] = effect
+    return judged(effects, sign)
 
 
 def reaches(
@@ -263,28 +294,21 @@ def reaches(
     where: Where,
     level: float,
     sign: int = 1,
+    measure: str = SCORE,
 ) -> Judgement:
-    """Mean scores at or above (sign 1) or at or below (−1) a level.
-
-    Reproduced: all methods. Partly: at least half of them.
-    """
+    """Means above (sign 1) or below (−1) a level, as side_of() says."""
     means = {}
     for name, pick in picks.items():
         held = [
-            list(values(found, pick, problem, SCORE).values()) for problem in problems(found, where)
+            list(values(found, pick, problem, measure).values())
+            for problem in problems(found, where)
         ]
         tasks = {str(k): np.array(each) for k, each in enumerate(held) if each}
         if tasks:
             means[name] = interval(tasks, mean_of_tasks)
-    if not means:
-        return Judgement("not run", "no runs")
-    there = [name for name, each in means.items() if sign * (each.value - level) >= 0]
-    verdict: Verdict = "not here"
-    if len(there) == len(means):
-        verdict = "reproduced"
-    elif 2 * len(there) >= len(means):
-        verdict = "partly"
-    return careful(Judgement(verdict, told(means), means))
+    if len(means) < len(picks):
+        return Judgement("not run", "no runs of " + listed(set(picks) - set(means)))
+    return careful(Judgement(side_of(level, means, sign), told(means), means))
 
 
 def told(effects: Mapping[str, Interval], before: str = "") -> str:

@@ -161,8 +161,12 @@ def test_ordered_and_reaches() -> None:
     ).verdict == (
         "partly"  # one of two steps is clear
     )
-    assert rules.reaches(found, {"a": A, "b": B}, everywhere, 5).verdict == "reproduced"
+    assert rules.reaches(found, {"a": A, "b": B}, everywhere, 4).verdict == "reproduced"
+    assert rules.reaches(found, {"a": A, "b": B}, everywhere, 5).verdict == "partly"  # not above
     assert rules.reaches(found, {"a": A, "c": C}, everywhere, 5).verdict == "partly"
+    assert rules.reaches(found, {"a": A, "x": Pick("x")}, everywhere, 5).verdict == "not run"
+    spread = runs("a", [4, 20, 4, 20])  # its mean is above 5, its interval reaches below
+    assert rules.reaches(spread, {"a": A}, everywhere, 5).verdict == "partly"
     assert rules.reaches(found, {"c": C}, everywhere, 5).verdict == "not here"
     assert rules.reaches(found, {"c": C}, everywhere, 5, sign=-1).verdict == "reproduced"
     assert rules.reaches(found, {"a": A}, everywhere, 5, sign=-1).verdict == "not here"
@@ -232,6 +236,40 @@ def test_steadier_counts_changes_up_and_down_alike() -> None:
     assert rules.steadier(found, {"A": A}, {"C": C}, is_noisy, is_quiet).verdict == "not run"
 
 
+def test_changes_are_compared_dataset_by_dataset() -> None:
+    # Datasets 0 to 4 of a, 1 to 4 of b: the first of a has no partner.
+    found = runs("a", [50] * 5, CATCH) + runs("a", [90, 51, 52, 53, 54], NOISY)
+    found += runs("b", [50] * 5, CATCH)[1:] + runs("b", [0, 53, 54, 55, 56], NOISY)[1:]
+    judged = rules.steadier(found, {"A": A}, {"B": B}, is_noisy, is_quiet)
+    assert (judged.effects["A − B"].value, judged.effects["A − B"].n) == (-2, 4)
+
+
+def test_a_lead_that_widens() -> None:
+    # a leads by 1 without noise; with noise by 5, 6, 7, 8.
+    found = runs("a", [11, 12, 13, 14], CATCH) + runs("b", [10, 11, 12, 13], CATCH)
+    found += runs("a", [5, 7, 9, 11], NOISY) + runs("b", [0, 1, 2, 3], NOISY)
+    judged = rules.widens(found, {"A": A}, {"B": B}, is_noisy, is_quiet)
+    assert (judged.verdict, judged.effects["A − B"].value) == ("reproduced", 5.5)
+    assert rules.widens(found, {"A": A}, {"B": B}, is_quiet, is_noisy).verdict == "not here"
+    assert rules.widens(found, {"B": B}, {"A": A}, is_noisy, is_quiet).verdict == "not here"
+    assert rules.widens(found, {"A": A}, {"C": C}, is_noisy, is_quiet).verdict == "not run"
+
+
+def test_an_effect_smaller_than_claimed_is_partly_there() -> None:
+    found = runs("a", [11, 12, 13, 14]) + runs("b", [10, 11, 12, 13])
+    assert rules.better(found, A, {"b": B}, everywhere, least=1).verdict == "reproduced"
+    assert rules.better(found, A, {"b": B}, everywhere, least=2).verdict == "partly"
+    assert rules.better(found, B, {"a": A}, everywhere, least=2).verdict == "not here"
+
+
+def test_below_everywhere() -> None:
+    found = runs("a", [1, 2, 3, 4]) + runs("b", [2, 3, 4, 5])
+    found += runs("a", [9, 9, 9, 9], POLE) + runs("b", [5, 5, 5, 5], POLE)
+    judged = rules.better_everywhere(found, A, {"b": B}, everywhere, sign=-1)
+    assert judged.verdict == "partly"
+    assert judged.measured.startswith("of 2 comparisons 1 clearly for it, 1 clearly against it")
+
+
 def test_errors_of_either_sign_on_a_log_scale() -> None:
     values = np.array([-99.0, 0.0, 9.0, np.inf, -np.inf])
     np.testing.assert_allclose(statistics.logarithm(values), [-2, 0, 1, 30, -30])
@@ -269,3 +307,18 @@ def test_problems_from_rows() -> None:
     assert final.values == {"return": 2.0}
     assert (final.seed, final.setting("lam"), final.setting("learning_rate")) == (3, 0.5, 1e-4)
     assert final.problem.label == "catch, noise 0.25, expert ε 0.1"
+
+
+def test_a_score_above_the_behaviours() -> None:
+    from rbve.rows import Row, Run
+
+    spec = {
+        "data": {"keep": 0.1, "keep_seed": 3, "side": "all", "action": "chosen"},
+        "spec": {"env": "catch", "algorithm": "rbve", "options": {}},
+        "config": {},
+        "learning_rate": 1e-4,
+    }
+    facts = {"behaviour_return": 0.5, "random_return": -0.5, "reference_return": 1.5}
+    done = Run("j", spec, facts, [Row(9, "final/normalised_return", 80.0, 5)])
+    (final,) = finals.finals([done])  # the behaviour is half way from random to the reference
+    assert final.values == {"normalised_return": 80.0, finals.GAIN: 30.0}

@@ -9,12 +9,13 @@ by final scores.
 
 from __future__ import annotations
 
-from rbve.report.claims import data, lab, scores, tables, theory, values
+from rbve.report.claims import data, lab, ranking, scores, tables, theory, values
 from rbve.report.claims.claim import Claim
 
 CLAIMS = (
     *scores.CLAIMS,
     *values.CLAIMS,
+    *ranking.CLAIMS,
     *data.CLAIMS,
     *lab.CLAIMS,
     *theory.CLAIMS,

@@ -21,6 +21,8 @@ LAMBDAS = (0.005, 0.05, 0.5, 5.0)
 LOW, HIGH = 0.05, 0.5  # 'low data' is this share of the episodes or less, 'high' this or more
 EXPERT = 90.0  # normalised score that 'almost reaches' the online agent's best
 CLOSE = 10.0  # points of normalised score that still count as 'similar'
+ORDERS = 2.0  # log₁₀: 'orders of magnitude' is a factor of 100 or more
+ALL_SIX = "all six problems (10% of the episodes)"
 
 FOR_ATARI, FOR_LAB = "bsuite for Atari", "bsuite for DeepMind Lab"
 # What bsuite cannot stand in for.

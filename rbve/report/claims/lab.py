@@ -43,7 +43,7 @@ def judge(contradictions: Sequence[str], rule: Rule) -> Rule:
 
 
 def lower(ours: str, rivals: Sequence[str]) -> list[str]:
-    """Levels of the table on which a rival's mean is above ours."""
+    """Levels of the table, without the expert's lines, on which a rival is above ours."""
     return [
         f"{level}: {ours} {row[ours].mean:g} < {rival} {row[rival].mean:g}"
         for level, row in LEVELS.items()
@@ -53,10 +53,11 @@ def lower(ours: str, rivals: Sequence[str]) -> list[str]:
 
 
 def lower_on_average(ours: str, rivals: Sequence[str]) -> list[str]:
-    """Rivals whose mean over the table's levels is above ours."""
-    means = {name: fmean(row[name].mean for row in LEVELS.values()) for name in (ours, *rivals)}
+    """Rivals whose mean over all lines of the table is above ours."""
+    table = paper.DMLAB.values()
+    means = {name: fmean(row[name].mean for row in table) for name in (ours, *rivals)}
     return [
-        f"mean of {len(LEVELS)} levels: {ours} {means[ours]:.3g} < {rival} {means[rival]:.3g}"
+        f"mean of {len(table)} lines: {ours} {means[ours]:.3g} < {rival} {means[rival]:.3g}"
         for rival in rivals
         if means[rival] > means[ours]
     ]
@@ -83,6 +84,13 @@ def printed(name: str) -> str:
     return listed(row[name].mean for row in LEVELS.values())
 
 
+def means() -> str:
+    return ", ".join(
+        f"{name} {fmean(row[name].mean for row in paper.DMLAB.values()):.3g}"
+        for name in paper.DMLAB_METHODS
+    )
+
+
 def listed(numbers: Iterable[float]) -> str:
     short = ("many", "few", "watermaze", "nonmatching")
     return ", ".join(f"{level} {value:g}" for level, value in zip(short, numbers, strict=True))
@@ -92,7 +100,7 @@ CLAIMS = (
     Claim(
         "R-BVE performs best on all DeepMind Lab levels",
         "figure 'DeepMind Lab Results'",
-        "the highest mean on each of the four levels in the appendix's table; on levels with "
+        "the highest score on each of the four levels in the appendix's table; on levels with "
         "memory better on every level by itself: R-BVE − {BC, R2D2, R-R2D2, CQL, BVE}",
         judge(
             lower("R-BVE", ("BC", "R2D2", "CQL", "BVE")),
@@ -105,7 +113,7 @@ CLAIMS = (
     Claim(
         "BVE outperforms other offline RL on all DeepMind Lab levels",
         "section 'DeepMind Lab Experiments'",
-        "a higher mean than R2D2 and CQL on each of the four levels in the appendix's table; on "
+        "a higher score than R2D2 and CQL on each of the four levels in the appendix's table; on "
         "levels with memory better on every level by itself: BVE − {R2D2, R-R2D2, CQL}",
         judge(
             lower("BVE", ("R2D2", "CQL")),
@@ -118,7 +126,7 @@ CLAIMS = (
     Claim(
         "R-BVE outperforms the other approaches on DeepMind Lab",
         "appendix 'DeepMind Lab Detailed Results'",
-        "the highest mean of the table's four levels; on levels with memory better: "
+        "the highest mean of the table's eight lines; on levels with memory better: "
         "R-BVE − {BC, R2D2, CQL, BVE}, mean over all levels",
         judge(
             lower_on_average("R-BVE", ("BC", "R2D2", "CQL", "BVE")),
@@ -126,12 +134,12 @@ CLAIMS = (
         ),
         LAB,
         experiment="",
-        printed=f"R-BVE {printed('R-BVE')}; CQL {printed('CQL')}",
+        printed=f"mean of eight lines: {means()}",
     ),
     Claim(
         "BVE is still very competitive on DeepMind Lab",
         "appendix 'DeepMind Lab Detailed Results'",
-        "second to R-BVE alone in the mean of the table's four levels; on levels with memory "
+        "second to R-BVE alone in the mean of the table's eight lines; on levels with memory "
         "better: BVE − {BC, R2D2, CQL}, mean over all levels",
         judge(
             lower_on_average("BVE", ("BC", "R2D2", "CQL")),
@@ -139,7 +147,7 @@ CLAIMS = (
         ),
         LAB,
         experiment="",
-        printed=f"BVE {printed('BVE')}; R2D2 {printed('R2D2')}",
+        printed=f"mean of eight lines: {means()}",
     ),
     Claim(
         "R2D2 performs poorly offline, on the data of an online R2D2",

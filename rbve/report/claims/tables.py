@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from rbve.report import paper
 from rbve.report.claims.claim import ATARI, BASELINES, BC, IQN, RBVE, RDQN, Claim, standard
@@ -13,6 +13,21 @@ from rbve.report.rules import Judgement, better
 HERE = "the paper's own tables"
 NEEDS = "needs RL Unplugged's Atari data and accelerators"
 RECORDED = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}  # episodes, as its text says
+
+
+class Size(NamedTuple):
+    datasets: int
+    steps: float  # in all, millions
+
+
+# Table 'DeepMind Lab dataset details'.
+SEEKAVOID = Size(5, 200.1)
+LAB = {
+    "explore_object_rewards_few": Size(3, 240.7),
+    "explore_object_rewards_many": Size(3, 601.4),
+    "rooms_select_nonmatching_object": Size(3, 360.2),
+    "rooms_watermaze": Size(3, 363.3),
+}
 
 
 def agents(_: Sequence[Any]) -> Judgement:
@@ -31,8 +46,43 @@ def subsampled(_: Sequence[Any]) -> Judgement:
     )
 
 
-def released(_: Sequence[Any]) -> Judgement:
-    return Judgement("not here", "contradicted by the release: 3 training runs are in RL Unplugged")
+def run_length(_: Sequence[Any]) -> Judgement:
+    own = SEEKAVOID.steps / SEEKAVOID.datasets
+    return Judgement(
+        "not here",
+        f"contradicted by its own table: {SEEKAVOID.steps:g} million steps in {SEEKAVOID.datasets} "
+        f"runs make {own:.3g} million each; RL Unplugged released 3 of the runs",
+    )
+
+
+def transitions(_: Sequence[Any]) -> Judgement:
+    words = ", ".join(f"{level} {size.steps:g} in {size.datasets}" for level, size in LAB.items())
+    return Judgement(
+        "not here", f"contradicted by its own table: millions of steps in so many datasets: {words}"
+    )
+
+
+def first_update(_: Sequence[Any]) -> Judgement:
+    length = next(row.length for row in paper.BSUITE_DATA if row.env == "catch")
+    steps = RECORDED["catch"] * length
+    return Judgement(
+        "not here",
+        f"contradicted by its own numbers: catch has {RECORDED['catch']} episodes of {length} "
+        f"steps, {steps:,} in all, and its agent would never learn",
+    )
+
+
+def significantly(_: Sequence[Any]) -> Judgement:
+    first, second = sorted(paper.ATARI_MEDIANS.items(), key=lambda each: -each[1])[:2]
+    return Judgement(
+        "partly",
+        f"its own table: {first[0]} {first[1]:g}, {second[0]} {second[1]:g}, without errors or "
+        "seeds; whether the difference is significant cannot be told from it",
+    )
+
+
+def against(words: str) -> Callable[[Sequence[Any]], Judgement]:
+    return lambda _: Judgement("not here", f"contradicted by its own text: {words}")
 
 
 def best_on_atari(found: Sequence[Final]) -> Judgement:
@@ -47,7 +97,8 @@ CLAIMS = (
     Claim(
         "R-BVE has the best median score over 37 Atari games (109.1)",
         "table 'Atari Offline Policy Selection Results'",
-        f"{NEEDS}; on MinAtar better: R-BVE − {{BC, DDQN, CQL, REM, BCQ, IQN, R-DQN}}",
+        f"{NEEDS}; on MinAtar better: R-BVE − {{BC, DDQN, CQL, REM, BCQ, IQN, R-DQN}}, IQN of "
+        "N = N' = 8",
         best_on_atari,
         ATARI,
         experiment="",
@@ -72,12 +123,58 @@ CLAIMS = (
         printed="cartpole 1000, catch 200, mountain_car 50 episodes",
     ),
     Claim(
-        "5 datasets of seekavoid_arena_01 were recorded while training",
-        "table 'DeepMind Lab dataset details'",
-        "against what RL Unplugged released",
-        released,
+        "Online DQN on bsuite learns once 20,000 steps are recorded",
+        "appendix 'bsuite Hyperparameters'",
+        "against the episodes its text says were recorded, and their length in its table",
+        first_update,
         HERE,
         experiment="",
-        printed="5",
+        printed="min replay size 20,000",
+    ),
+    Claim(
+        "Training runs on seekavoid_arena_01 took 50 million steps",
+        "appendix 'DeepMind Lab Dataset'",
+        "against its table: steps by datasets, one for each run",
+        run_length,
+        HERE,
+        experiment="",
+        printed="50 million; 5 datasets, 200.1 million steps",
+    ),
+    Claim(
+        "300 million transitions of an online R2D2 were used on DeepMind Lab",
+        "section 'DeepMind Lab Experiments'",
+        "against its table of datasets",
+        transitions,
+        HERE,
+        experiment="",
+        printed="300 million",
+    ),
+    Claim(
+        "R-BVE outperforms the others significantly over 37 Atari games",
+        "appendix 'Atari Offline Policy Selection Results'",
+        "its table's first against its second",
+        significantly,
+        HERE,
+        experiment="",
+        printed=", ".join(f"{name} {value:g}" for name, value in paper.ATARI_MEDIANS.items()),
+    ),
+    Claim(
+        "Atari's settings were tuned on the offline policy selection games alone",
+        "figure 'Atari offline policy selection games results', caption",
+        "against its text",
+        against(
+            "section 'Atari Experiments' had no search on those games, and the appendix tuned on "
+            "the online policy selection games alone"
+        ),
+        HERE,
+        experiment="",
+    ),
+    Claim(
+        "CQL has a fixed α in all experiments",
+        "section 'Experiments'",
+        "against its text",
+        against("appendix 'DeepMind Lab Hyperparameters' tuned α there"),
+        HERE,
+        experiment="",
     ),
 )
