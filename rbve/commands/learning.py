@@ -270,6 +270,9 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
         write_audits(out, lambda recording: bar.advance(1, None))
     write_strips(out)
     jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
+    for name, experiment in chosen.items():
+        for env, reason in study.left_out(experiment, size, out).items():
+            print(f"{name}: {env} is left out: {reason}", file=sys.stderr)
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
     updates = sum(job.spec.steps for job in left)
     with console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:

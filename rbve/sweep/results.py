@@ -43,6 +43,15 @@ def jobs_of(paths: Iterable[Path]) -> dict[str, set[str]]:
     return found
 
 
+def left_out_of(paths: Iterable[Path]) -> dict[str, dict[str, str]]:
+    """experiment -> environment -> why its data does not count."""
+    found: dict[str, dict[str, str]] = {}
+    for path in paths:
+        for file in sorted((path / EXPERIMENTS).glob("*.json")):
+            found.setdefault(file.stem, {}).update(read_json(file).get("left_out", {}))
+    return found
+
+
 def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:
     """experiment -> runs, of those that need no data."""
     found: dict[str, list[Run]] = {}

@@ -159,7 +159,7 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
     marks: dict[Path, str] = {}
     found = []
     for data in experiment.data:
-        if not counts(data, experiment, scale, out):
+        if shortfall(data, experiment, scale, out):
             continue
         for seed in range(scale.datasets):
             folder = recording(data, scale, seed).folder(out)
@@ -174,18 +174,34 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
     return found
 
 
-def counts(data: Data, experiment: Experiment, scale: Scale, out: Path) -> bool:
-    """Whether every agent that recorded this data learned as much as the experiment asks."""
-    folders = [
-        recording(data, scale, seed).online.folder(out)
-        for seed in range(scale.datasets if experiment.learned or experiment.best else 0)
-    ]
-    recorded = [read_json(folder / MANIFEST)["provenance"] for folder in folders]
+def left_out(experiment: Experiment, scale: Scale, out: Path) -> dict[str, str]:
+    """environment -> why its data does not count; needs the recordings."""
+    sized = experiment.at(scale)
+    reasons = {data.env: shortfall(data, experiment, sized, out) for data in experiment.data}
+    return {env: reason for env, reason in reasons.items() if reason}
+
+
+def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> str:
+    """How an agent that recorded this data fell short of what the experiment asks; else nothing."""
+    if not experiment.learned and not experiment.best:
+        return ""
     best = experiment.best.get(data.env)
-    return all(
-        has_learned(each, experiment.learned) if best is None else came_half_way(each, best)
-        for each in recorded
-    )
+    for seed in range(scale.datasets):
+        online = recording(data, scale, seed).online.folder(out)
+        found = read_json(online / MANIFEST)["provenance"]
+        reference = found["reference"]
+        random, reached = reference["random"], reference["online"]
+        if best is None and not has_learned(found, experiment.learned):
+            return (
+                f"the agent of seed {seed} ended at a return of {found['late_return']:.3g}, below "
+                f"{experiment.learned:g} times the random policy's {random:.3g}"
+            )
+        if best is not None and not came_half_way(found, best):
+            return (
+                f"the agent of seed {seed} came to {reached:.3g}, not half way from the random "
+                f"policy's {random:.3g} to {best:.3g}"
+            )
+    return ""
 
 
 def job(
@@ -223,7 +239,8 @@ def run(
     wanted = []
     for name, experiment in experiments.items():
         mine = jobs(experiment, scale, out)
-        write_json(out / "experiments" / f"{name}.json", {"jobs": [job.id for job in mine]})
+        content = {"jobs": [job.id for job in mine], "left_out": left_out(experiment, scale, out)}
+        write_json(out / "experiments" / f"{name}.json", content)
         wanted += mine
     wanted.sort(key=lambda job: SLOW.get(job.spec.algorithm, len(SLOW)))
     return local.run(wanted, out / "runs", on_progress)

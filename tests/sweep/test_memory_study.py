@@ -97,6 +97,8 @@ def test_a_level_counts_if_all_its_recorders_came_half_way(
     found = {job.spec.env for job in study.jobs(experiment, quick, tmp_path)}
     # Experts' data goes by the agent they come from.
     assert found == {env for env in levels if env != "collect:few"}
+    (reason,) = study.left_out(experiment, quick, tmp_path).values()
+    assert reason.startswith("the agent of seed 1 came to 6.97, not half way from the random")
     jobs = study.jobs(replace(experiment, best={}), quick, tmp_path)
     assert {job.spec.env for job in jobs} == set(levels)
     assert {(job.spec.memory, job.spec.n_step, job.spec.gamma) for job in jobs} == {(64, 5, 0.997)}

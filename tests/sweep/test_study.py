@@ -148,6 +148,11 @@ def test_a_game_counts_if_all_its_recorders_learned(
         recorded(tmp_path, env, 1, late=1.49 if env == games[0] else 20.0)
     found = {job.spec.env for job in study.jobs(experiment, quick, tmp_path)}
     assert found == set(games[1:])
+    assert study.left_out(experiment, quick, tmp_path) == {
+        games[
+            0
+        ]: "the agent of seed 1 ended at a return of 1.49, below 3 times the random policy's 0.5"
+    }
     assert (tmp_path / "data" / "minatar-breakout-0" / "0").is_dir()
 
 

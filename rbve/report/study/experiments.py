@@ -59,11 +59,16 @@ def words(study: Study, name: str, experiment: Experiment) -> str:
         for facts in study.facts(study.of(name))
         if "reference_source" in facts
     }
-    return paragraph(experiment.question, "headline") + paragraph(
-        f"In the paper: {experiment.paper}. {count}."
-        + (" Numbers will change as runs come in." if there < wanted else "")
-        + "".join(f" What scores are normalised by is a {note}." for note in sorted(notes)),
-        "muted",
+    left_out = study.left_out.get(name, {}).items()
+    return (
+        paragraph(experiment.question, "headline")
+        + paragraph(
+            f"In the paper: {experiment.paper}. {count}."
+            + (" Numbers will change as runs come in." if there < wanted else "")
+            + "".join(f" What scores are normalised by is a {note}." for note in sorted(notes)),
+            "muted",
+        )
+        + "".join(paragraph(f"{env} is left out: {reason}.") for env, reason in left_out)
     )
 
 

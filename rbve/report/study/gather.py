@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from rbve.report.finals import Final, Problem, finals
 from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY
 from rbve.report.summary import distinct
 from rbve.rows import Run
-from rbve.sweep.results import jobs_of
+from rbve.sweep.results import jobs_of, left_out_of
 
 ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
 PROXY = "public DQN (proxy)"  # what stands in for the online agent's best on Atari
@@ -27,6 +27,7 @@ class Study:
     runs: dict[str, Run]  # by job
     jobs: dict[str, set[str]]  # experiment -> jobs it consists of, run or not
     finals: dict[str, Final]  # by job, of runs that were evaluated to their end
+    left_out: dict[str, dict[str, str]] = field(default_factory=dict)  # experiment -> env -> why
 
     def of(self, experiment: str) -> list[Final]:
         """In a stable order."""
@@ -57,9 +58,8 @@ class Study:
 
 def gather(paths: Sequence[Path], runs: Sequence[Run]) -> Study:
     own = {run.job: run for run in distinct(runs)}
-    return Study(
-        tuple(paths), own, jobs_of(paths), {each.job: each for each in finals(own.values())}
-    )
+    evaluated = {each.job: each for each in finals(own.values())}
+    return Study(tuple(paths), own, jobs_of(paths), evaluated, left_out_of(paths))
 
 
 class Shown(NamedTuple):

@@ -86,6 +86,15 @@ def test_part_of_it(tmp_path, parts):
     assert "n = 1 to 2 datasets" in found["bsuite"].charts[0].note
 
 
+def test_environments_that_do_not_count_are_named(tmp_path, parts):
+    write_study(tmp_path, parts)
+    file = tmp_path / "experiments" / "bsuite.json"
+    reason = "the agent of seed 1 came to 2"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "left_out": {"catch": reason}}))
+    found, _ = built(tmp_path)
+    assert f"catch is left out: {reason}." in found["bsuite"].body
+
+
 def test_runs_of_no_experiment_are_not_counted_among_its_own(tmp_path, parts):
     write_study(tmp_path, parts)
     left = make_run("bc", 7, {"normalised_return": 1.0}, rate=0.5)
