@@ -26,7 +26,8 @@ from rbve import ops
 from rbve.training.spec import Spec, resolve
 from rbve.training.table import Table, pack
 from rbve.training.update import DRAWS, Member, draw, make_program, member_keys
-from rbve.types import Array, Views
+from rbve.training.views import of_pairs
+from rbve.types import Array
 
 PARTS = ("rows", "loss", "optimiser", "metrics")
 WORDS = {
@@ -52,18 +53,7 @@ def measure_one(
     algorithm: str, passes: int, dataset: Any, updates: int, rounds: int
 ) -> list[Figure]:
     """`passes`: networks evaluated forwards; R-BVE asks the online network nothing about s'."""
-    spec, config = resolve(Spec(algorithm=algorithm), {})
-    loaded = spec.load_algorithm()
-    table = pack([loaded.keep(dataset)], spec.view, loaded.bootstrap)  # type: ignore[arg-type]
-    member = Member(
-        key=member_keys(0)[1],
-        offset=jnp.int32(0),
-        size=jnp.int32(len(table.rows)),
-        g_scale=jnp.float32(table.g_scale[0]),
-        learning_rate=jnp.float32(3e-4),
-        target_period=jnp.int32(125),
-        config=jax.tree.map(jnp.float32, loaded.config(**config)),
-    )
+    spec, table, member = set_up(algorithm, dataset)
     contestants = {
         "products": timed(products(table, passes), updates),
         "update": timed(real_update(spec, table, member), updates),
@@ -96,6 +86,22 @@ def measure_one(
             )
         )
     return figures
+
+
+def set_up(algorithm: str, dataset: Any, target_period: int = 125) -> tuple[Spec, Table, Member]:
+    spec, config = resolve(Spec(algorithm=algorithm), {})
+    loaded = spec.load_algorithm()
+    table = pack([loaded.keep(dataset)], spec.view, loaded.bootstrap)  # type: ignore[arg-type]
+    member = Member(
+        key=member_keys(0)[1],
+        offset=jnp.int32(0),
+        size=jnp.int32(len(table.rows)),
+        g_scale=jnp.float32(table.g_scale[0]),
+        learning_rate=jnp.float32(3e-4),
+        target_period=jnp.int32(target_period),
+        config=jax.tree.map(jnp.float32, loaded.config(**config)),
+    )
+    return spec, table, member
 
 
 def timed(advance: Callable[[int], Any], updates: int) -> Callable[[], Lap]:
@@ -166,14 +172,9 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
     state = program.init(member_keys(0)[0])
 
     def mean_loss(params: Array, target: Any, picked: Array, key: Array) -> Any:
-        obs, next_obs, batch = table.layout.unpack(picked, member.g_scale)
-        now, later, drawn, mixture = jax.random.split(key, 4)
-        online = program.unravel(params)
-        views = Views(
-            now=online(obs, now),
-            next=jax.lax.stop_gradient(online)(next_obs, later),
-            target=target(next_obs, drawn),
-        )
+        inputs, batch = table.layout.batch(table.layout.unpack(picked), member.g_scale)
+        *draws, mixture = jax.random.split(key, 4)
+        views = of_pairs(program.unravel(params), target, inputs, draws)
         if "loss" in parts:
             value, metrics = algorithm.loss(views, batch, member.config, options, td, mixture)
             return jnp.sum(value * batch.weight) / jnp.sum(batch.weight), {"loss": value, **metrics}
@@ -193,9 +194,10 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
         )
         return params, opt, norm2
 
-    def segment(block: Array, carry: Any, rows: Array, key: Array) -> Any:
+    def segment(block: Array, carry: Any, rows: Array, keys: Array) -> Any:
         params, target, opt, sums = carry
-        index = draw(key, block, member.size, spec.batch_size) if "rows" in parts else None
+        key_draws, key_loss = keys
+        index = draw(key_draws, block, member.size, spec.batch_size) if "rows" in parts else None
         network = program.unravel(target)
 
         def one(k: Array, carry: Any) -> Any:
@@ -206,7 +208,7 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
             else:
                 picked = rows.at[index[k]].get(mode="promise_in_bounds")
             grad, metrics = jax.grad(mean_loss, has_aux=True)(
-                params, network, picked, jax.random.fold_in(key, k)
+                params, network, picked, jax.random.fold_in(key_loss, k)
             )
             params, opt, norm2 = step(params, opt, grad)
             if "metrics" in parts:
@@ -227,9 +229,9 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
     start = (state.params, state.target, state.opt, {"grad_norm2": jnp.zeros(()), **sums})
 
     @jax.jit
-    def run(blocks: int, start: Any, rows: Array, key: Array) -> Any:
+    def run(blocks: int, start: Any, rows: Array, keys: Array) -> Any:
         return jax.lax.fori_loop(
-            0, blocks, lambda block, carry: segment(block, carry, rows, key), start
+            0, blocks, lambda block, carry: segment(block, carry, rows, keys), start
         )
 
-    return lambda updates: run(-(-updates // DRAWS), start, rows, member.key)
+    return lambda updates: run(-(-updates // DRAWS), start, rows, jax.random.split(member.key))
