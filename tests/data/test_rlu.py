@@ -82,8 +82,21 @@ def test_atari_episodes(tmp_path: Path) -> None:
     assert data.terminated.tolist() == [True, False]
     assert data.complete.all()
     assert data.finals_known.tolist() == [False, False]
-    assert data.provenance["checkpoints"] == [0, 1]
     assert data.provenance["kind"] == "atari episodes"
+
+
+def test_checkpoints_are_told_however_the_data_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = (4, 9, 2)
+    made = [atari(k, checkpoint_idx=ints(number)) for k, number in enumerate(numbers)]
+    assert read(tmp_path, *made).provenance["checkpoints"] == [2, 9]
+    assert read(tmp_path, *made, actions=18).provenance["checkpoints"] == [2, 9]
+    monkeypatch.setattr(rlu, "PART_BYTES", 1)  # a part an episode
+    monkeypatch.setattr(rlu, "BATCH_RECORDS", 1)
+    path = tmp_path / "run_1-00000-of-00001"
+    write(rlu.read(path, rlu.Options(actions=18)), tmp_path / "store")
+    assert load(tmp_path / "store").provenance["checkpoints"] == [2, 9]
 
 
 def test_an_atari_episode_at_the_limit_is_truncated(
@@ -146,7 +159,9 @@ def test_every_kind_is_told_by_its_features(tmp_path: Path, kind: str) -> None:
     for path in (tmp_path / "deep" / "down" / name, tmp_path / "renamed"):
         shard(path, make())
         assert recognise(path) == "rlu"
-        assert load(path).provenance["kind"] == kind
+        found = load(path).provenance
+        assert found["kind"] == kind
+        assert ("rewards" in found) == kind.startswith("atari")  # those are clipped
     assert recognise(tmp_path) == "rlu"
     write(rlu.read(tmp_path), tmp_path / "store")
     store = load(tmp_path / "store")

@@ -74,8 +74,12 @@ class Layout(NamedTuple):
 
 
 class Progress:
-    done = 0  # bytes of files read to their end
-    current = 0  # of the file being read
+    """How far reading is, and what it met."""
+
+    def __init__(self) -> None:
+        self.done = 0  # bytes of files read to their end
+        self.current = 0  # of the file being read
+        self.checkpoints: set[int] = set()  # of the agent that acted; Atari episodes tell
 
 
 def recognises(path: Path) -> bool:
@@ -136,14 +140,11 @@ def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse)
     notes = [NOTES[kind]] if kind in NOTES else []
     provenance: dict[str, Any] = {"source": str(path), "format": "rlu", "kind": kind}
     provenance["shards"] = len(files)
+    if kind.startswith("atari"):
+        provenance["rewards"] = "clipped"  # so returns do not compare with a game's scores
 
     def parts() -> Iterator[Dataset]:
-        actions = known
-        if actions is None:
-            seen = survey(files, kind, progress)
-            actions = inferred(seen.actions, notes)
-            if seen.checkpoints:
-                provenance["checkpoints"] = [min(seen.checkpoints), max(seen.checkpoints)]
+        actions = inferred(survey(files, kind, progress), notes) if known is None else known
         layout = Layout(kind, obs_shape, actions)
         first = 0
         with closing(episodes(files, layout, progress, on_fault)) as stream:
@@ -153,6 +154,8 @@ def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse)
                 )
                 first += len(held)
                 held.clear()  # copied; freed before the next are decoded
+                if met := progress.checkpoints:  # all of them by the last part
+                    provenance["checkpoints"] = [min(met), max(met)]
                 yield part
         if first == 0:
             raise ValueError(f"{path}: no episode could be read")
@@ -200,41 +203,33 @@ def known_actions(
     return None if count is None else tuple(map(str, range(count)))
 
 
-class Seen(NamedTuple):
-    actions: set[int]
-    checkpoints: set[int]  # of the agent that acted; Atari episodes tell
-
-
-def survey(files: list[Path], kind: str, progress: Progress) -> Seen:
-    """A first pass over all records; no frame is decoded for it."""
-    seen = Seen(set(), set())
+def survey(files: list[Path], kind: str, progress: Progress) -> set[int]:
+    """Actions that occur, by a first pass over all records; no frame is decoded for it."""
+    seen: set[int] = set()
     pool = ThreadPoolExecutor(THREADS)
     try:
         for file, found in zip(files, pool.map(seen_in, files, [kind] * len(files)), strict=True):
-            seen.actions.update(found.actions)
-            seen.checkpoints.update(found.checkpoints)
+            seen.update(found)
             progress.done += file.stat().st_size
     finally:
         pool.shutdown(cancel_futures=True)
     return seen
 
 
-def seen_in(file: Path, kind: str) -> Seen:
+def seen_in(file: Path, kind: str) -> set[int]:
     most = ATARI_ACTIONS if kind.startswith("atari") else MOST_ACTIONS
-    seen = Seen(set(), set())
+    seen: set[int] = set()
     try:
         for record in records(file):
             row = RecordFeatures(parse_example(record.data, SURVEYED))
             ids = np.unique(SCHEMAS[kind].actions(row))
-            seen.actions.update(ids[(ids >= 0) & (ids < most)].tolist())
-            if "checkpoint_idx" in row.found:
-                seen.checkpoints.add(int(row.ints("checkpoint_idx", 1)[0]))
+            seen.update(ids[(ids >= 0) & (ids < most)].tolist())
     except ValueError:
         pass  # the pass that decodes names what is wrong, in order
     return seen
 
 
-SURVEYED = frozenset(["a_t", "a_tp1", "d_t", "actions", "action", "step_type", "checkpoint_idx"])
+SURVEYED = frozenset(["a_t", "a_tp1", "d_t", "actions", "action", "step_type"])
 
 
 def inferred(seen: set[int], notes: list[str]) -> tuple[str, ...]:
@@ -254,7 +249,7 @@ def episodes(
     waiting: deque[tuple[int, Future[list[Episode | Fault]]]] = deque()
     try:
         for size, batch in batches(files, progress):
-            waiting.append((size, pool.submit(converted, batch, layout)))
+            waiting.append((size, pool.submit(converted, batch, layout, progress)))
             while len(waiting) >= WAITING or sum(size for size, _ in waiting) > WAITING_BYTES:
                 yield from accepted(waiting.popleft()[1].result(), on_fault)
         while waiting:
@@ -290,16 +285,18 @@ def contents(files: list[Path], progress: Progress) -> Iterator[Record | Fault]:
         progress.done += file.stat().st_size
 
 
-def converted(batch: Iterable[Record | Fault], layout: Layout) -> list[Episode | Fault]:
+def converted(
+    batch: Iterable[Record | Fault], layout: Layout, progress: Progress
+) -> list[Episode | Fault]:
     found: list[Episode | Fault] = []
     for item in batch:
-        made = item if isinstance(item, Fault) else convert(item, layout)
+        made = item if isinstance(item, Fault) else convert(item, layout, progress)
         if made is not None:
             found.append(made)
     return found
 
 
-def convert(record: Record, layout: Layout) -> Episode | Fault | None:
+def convert(record: Record, layout: Layout, progress: Progress) -> Episode | Fault | None:
     try:
         found = parse_example(record.data)
         schema = SCHEMAS[layout.kind]
@@ -308,7 +305,11 @@ def convert(record: Record, layout: Layout) -> Episode | Fault | None:
                 f"holds {kind_of(found)} data, and the first record {layout.kind} data; read them "
                 "apart"
             )
-        return schema.episode(RecordFeatures(found), layout.obs_shape, len(layout.actions))
+        row = RecordFeatures(found)
+        made = schema.episode(row, layout.obs_shape, len(layout.actions))
+        if "checkpoint_idx" in found:
+            progress.checkpoints.add(int(row.ints("checkpoint_idx", 1)[0]))
+        return made
     except Contradiction as error:
         text = f"{record.place} contradicts itself: {error}; leave this shard out"
         return Fault("contradictory record", text)
