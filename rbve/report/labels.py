@@ -39,6 +39,7 @@ REFERENCES = {
     "random_return": "random",
     "reference_return": "online reference",
 }
+CLIPPED = "behaviour, best in data (rewards clipped)"  # not known on the scale of the others
 SHORT_REFERENCES = {
     "behaviour_return": "behaviour mean",
     "best_return": "best in data",

@@ -40,7 +40,8 @@ DEFINITIONS = {
     "weights, and those weights are evaluated.",
     "Behaviour, best, random, online": "Mean return of the recorded episodes, the best of them, a "
     "uniformly random policy, and the best snapshot of the agent that learned online. Each is a "
-    "mean over the datasets.",
+    "mean over the datasets. Data that holds clipped rewards alone, as RL Unplugged's Atari data "
+    "does, tells no returns that compare with those of the game.",
     "(2 of 3)": "Only so many runs have a finite value; the others are left out of that figure.",
 }
 

@@ -115,6 +115,11 @@ class Problem:
         return {name: float(np.mean(value)) for name, value in values.items() if len(value)}
 
     @property
+    def clipped(self) -> bool:
+        """Whether returns of the data are of clipped rewards, so that it has no references."""
+        return any(facts.get("rewards") == "clipped" for facts in self.datasets.values())
+
+    @property
     def evaluated(self) -> bool:
         return any(method.estimates["return"].n or method.curve for method in self.methods)
 

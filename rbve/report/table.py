@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
-from rbve.report.labels import REFERENCES
+from rbve.report.labels import CLIPPED, REFERENCES
 from rbve.report.statistics import Estimate
 from rbve.report.summary import MEASURES, Method, Problem
 
@@ -45,8 +45,10 @@ def lines(problem: Problem) -> list[Line]:
         return [Line(method, data_only_cells(method)) for method in problem.methods]
     places = return_places(problem)
     result = [Line(method, evaluated_cells(method, places)) for method in problem.methods]
+    blank = ("",) * (len(EVALUATED) - 3)
+    if problem.clipped:
+        result.append(Line(None, (CLIPPED, "", ABSENT, *blank)))
     for name, value in problem.references.items():
-        blank = ("",) * (len(EVALUATED) - 3)
         result.append(Line(None, (REFERENCES[name], "", number(value, places), *blank)))
     return result
 

@@ -17,17 +17,20 @@ SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")
 def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
     """What a reader of the rows needs to know of the data."""
     reference = dataset.provenance.get("reference") or atari_reference(env) or {}
+    # Returns of clipped rewards do not compare with those of an environment.
+    clipped = dataset.provenance.get("rewards") == "clipped"
     return {
         "env": env,
         "episodes": dataset.num_episodes,
         "transitions": dataset.num_transitions,
         "actions": dataset.num_actions,
-        "behaviour_return": float(dataset.episode_return.mean()),
-        "best_return": float(dataset.episode_return.max()),
+        "behaviour_return": None if clipped else float(dataset.episode_return.mean()),
+        "best_return": None if clipped else float(dataset.episode_return.max()),
         "random_return": reference.get("random"),
         "reference_return": reference.get("online"),
         "late_return": dataset.provenance.get("late_return"),  # of the recorder's last episodes
         "source": {name: dataset.provenance.get(name) for name in SOURCE},
+        **({"rewards": "clipped"} if clipped else {}),
         # Where the reference is not of this data's own agent, what it is.
         **({"reference_source": reference["source"]} if "source" in reference else {}),
     }
@@ -49,11 +52,11 @@ def mean_metrics(sums: dict[str, Any], updates: int) -> dict[str, float]:
 
 
 def final_rows(step: int, evaluations: list[dict[str, tuple[float, int]]]) -> list[Row]:
-    """The final figure: the mean of the last evaluations."""
+    """The final figure: the mean of the last evaluations that measured anything."""
     names = evaluations[-1] if evaluations else {}
     rows = []
     for name in names:
-        values = [each[name] for each in evaluations if name in each]
-        mean = float(np.mean([value for value, _ in values]))
+        values = [each[name] for each in evaluations if name in each and each[name][1] > 0]
+        mean = float(np.mean([value for value, _ in values])) if values else np.nan
         rows.append(Row(step, f"final/{name}", mean, sum(n for _, n in values)))
     return rows

@@ -1,0 +1,66 @@
+"""What a report says of Atari: whose score is 100, which returns compare, medians over games."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from rbve import rows
+from rbve.data.dataset import Dataset
+from rbve.data.episode import Episode
+from rbve.report import table, write_report
+from rbve.report.summary import group
+from rbve.report.words import headline
+from rbve.rows import Row, RowFile
+from rbve.training.measures import facts
+
+
+def data(**provenance: Any) -> Dataset:
+    episodes = [
+        Episode.from_steps(np.zeros((2, 1), np.uint8), [0], [reward], True) for reward in (1, 3)
+    ]
+    return Dataset.from_episodes(episodes, 2, provenance)
+
+
+def add_run(folder: Path, env: str, algorithm: str, score: float, known: dict[str, Any]) -> None:
+    place = folder / f"run{len(list(folder.glob('*')))}"
+    place.mkdir(parents=True)
+    name = env.partition(":")[2].partition(",")[0] or env
+    spec = {
+        "data": {"path": f"data/{name}"},
+        "spec": {"algorithm": algorithm, "options": {}, "env": env},
+        "seed": 0,
+    }
+    file = RowFile(place, place.name, spec, known)
+    file.keep(0)
+    found = {"return": score, "normalised_return": score}
+    file.append([Row(9, f"final/{metric}", value, 1) for metric, value in found.items()])
+
+
+def printed(folder: Path) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    for each in table.tables(group(rows.find([folder]))):
+        console.print(each)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_clipped_returns_are_never_set_beside_scores(tmp_path: Path) -> None:
+    raw = facts(data(), "atari:Pong")
+    assert (raw["behaviour_return"], raw["best_return"]) == (2, 3)
+    clipped = facts(data(rewards="clipped"), "atari:Pong")
+    assert clipped["behaviour_return"] is clipped["best_return"] is None
+    assert clipped["random_return"] == -20.7
+    add_run(tmp_path / "raw", "atari:Pong", "bve", 5.0, raw)
+    add_run(tmp_path / "clipped", "atari:Pong", "bve", 5.0, clipped)
+    words = "behaviour, best in data (rewards clipped)"
+    assert "behaviour (data mean)" in printed(tmp_path / "raw")
+    assert words not in printed(tmp_path / "raw")
+    assert "behaviour (data mean)" not in printed(tmp_path / "clipped")
+    assert words in printed(tmp_path / "clipped")
+    (problem,) = group(rows.find([tmp_path / "clipped"]))
+    assert "behaviour" not in headline(problem)[0]
+    assert words in write_report([tmp_path / "clipped"], tmp_path / "page.html").read_text()
