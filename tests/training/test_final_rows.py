@@ -1,0 +1,29 @@
+"""Final figures: equal weights to all evaluations that measured something."""
+
+from __future__ import annotations
+
+import math
+
+from rbve.rows import Row
+from rbve.training.measures import final_rows
+
+
+def test_an_evaluation_that_measured_nothing_does_not_count() -> None:
+    nothing = (math.nan, 0)  # say, every episode was cut
+    evaluations = [
+        {"return": (1.0, 4), "value_error": nothing},
+        {"return": (5.0, 12), "value_error": (-3.0, 2)},
+        {"return": (6.0, 4), "value_error": nothing, "normalised_return": (7.0, 4)},
+    ]
+    assert final_rows(90, evaluations) == [
+        Row(90, "final/return", 4.0, 20),
+        Row(90, "final/value_error", -3.0, 2),
+        Row(90, "final/normalised_return", 7.0, 4),
+    ]
+
+
+def test_nothing_measured_is_said() -> None:
+    (row,) = final_rows(90, [{"value_error": (math.nan, 0)}] * 2)
+    assert math.isnan(row.value)
+    assert row.n == 0
+    assert final_rows(90, []) == []
