@@ -133,8 +133,17 @@ class NoisyHostEnv:
     def ram(self) -> np.ndarray | None:
         return getattr(self._env, "ram", None)
 
+    @property
+    def shows_final(self) -> bool:
+        return shows_final(self._env)
+
     def close(self) -> None:
         self._env.close()
+
+
+def shows_final(env: HostEnv) -> bool:
+    """Whether a truncated episode ends with a view of its own; most environments do not say."""
+    return getattr(env, "shows_final", True)
 
 
 def random_action(rng: np.random.Generator, actions: int, legal: np.ndarray | None) -> int:

@@ -73,6 +73,7 @@ class LabEnv:
     """A `HostEnv` around one Lab."""
 
     legal: np.ndarray | None = None  # every action, always
+    shows_final = False
     obs_shape: tuple[int, ...] = (72, 96, 3)
     actions = tuple(ACTIONS)
 

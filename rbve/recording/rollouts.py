@@ -123,7 +123,7 @@ def on_host(
     group: list[Episode] = []
     handed_out = time.monotonic()
     for trace in play(lanes, player, episodes, share, seed, keep_obs=True):
-        group.append(episode_of(trace))
+        group.append(episode_of(trace, lanes.shows_final))
         if time.monotonic() - handed_out > HOST_SECONDS or trace.number == episodes - 1:
             yield group
             group, handed_out = [], time.monotonic()
@@ -137,7 +137,7 @@ def player_of(policy: Policy | Player | None, lanes: Lanes) -> Player:
     return policy
 
 
-def episode_of(trace: Trace) -> Episode:
+def episode_of(trace: Trace, shows_final: bool = True) -> Episode:
     return Episode(
         obs=np.asarray(trace.obs),
         action=np.asarray([*trace.action, NO_ACTION], np.int32),
@@ -146,4 +146,5 @@ def episode_of(trace: Trace) -> Episode:
         executed=np.asarray([*trace.executed, NO_ACTION], np.int32),
         propensity=np.asarray([*trace.propensity, 1], np.float32),
         legal=None if trace.legal[0] is None else np.asarray(trace.legal, np.bool_),
+        final_observed=trace.terminated or shows_final,
     )

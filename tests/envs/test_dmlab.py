@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+import rbve
 from rbve import envs
 from rbve.envs import dmlab
 from rbve.envs.base import NoisyHostEnv
+from rbve.recording.record import record_policy
 
 FRAMES = 20  # of an episode of the fake
 
@@ -156,6 +159,17 @@ def test_an_episode_is_cut_by_its_clock(labs: list[FakeLab]) -> None:
     assert env.step(0)[3] is False
     views[0][...] = 9  # whoever writes into a view spoils no other
     assert env.reset().min() == 0
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_the_last_view_of_a_recording_is_a_filler(
+    labs: list[FakeLab], tmp_path: Path, noise: float
+) -> None:
+    record_policy("dmlab:rooms_watermaze", tmp_path / "data", None, episodes=2, noise=noise)
+    data = rbve.load(tmp_path / "data")
+    assert data.lengths.tolist() == [5, 5]
+    assert not data.terminated.any()
+    assert data.finals_known.tolist() == [False, False]
 
 
 def test_stepping_before_the_first_reset_is_refused(labs: list[FakeLab]) -> None:
