@@ -122,7 +122,22 @@ def ladder(actors: int) -> Array:
     return EPSILON ** (1 + (POWERS - 1) * place)
 
 
+def check(options: Options) -> None:
+    if options.burn_in < 0 or options.train < 1 or options.burn_in + options.train < 2:
+        raise ValueError(
+            "a sequence consists of two chunks or more, one of them trained on; got burn_in "
+            f"{options.burn_in} and train {options.train}"
+        )
+    trained = options.train * options.chunk
+    if options.n_step >= trained:
+        raise ValueError(
+            f"windows of {options.n_step} steps do not fit into the {trained} steps of a sequence "
+            "that are trained on; give a smaller n_step, or a larger chunk or train"
+        )
+
+
 def make_agent(env: Env, options: Options) -> Agent:
+    check(options)
     count, actions, n = options.actors, len(env.actions), options.n_step
     kept, parts = options.chunks, options.burn_in + options.train
     warm = options.burn_in * options.chunk

@@ -41,6 +41,21 @@ def test_the_papers_numbers() -> None:
     assert (paper.priority_exponent, paper.importance_exponent) == (0.9, 0.6)
 
 
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"burn_in": 0, "train": 1}, "two chunks or more"),
+        ({"burn_in": 2, "train": 0}, "one of them trained on"),
+        ({"n_step": 10}, "windows of 10 steps do not fit into the 10 steps"),
+    ],
+)
+def test_sequences_nothing_can_be_learned_from(choice: dict[str, int], message: str) -> None:
+    env: Any = envs.load("memory_len:3")
+    with pytest.raises(ValueError, match=message):
+        online_r2d2.make_agent(env, dataclasses.replace(SMALL, **choice))  # type: ignore[arg-type]
+    online_r2d2.check(dataclasses.replace(SMALL, burn_in=0, n_step=9))
+
+
 def line(*episodes: tuple[list[float], bool]) -> Rows:
     """One actor's rows: rewards of the decisions, whether the last one terminated."""
     columns: dict[str, list[Any]] = {name: [] for name in ("action", "reward", "end", "final")}
