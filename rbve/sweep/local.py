@@ -18,7 +18,8 @@ from rbve.data.dataset import Dataset
 from rbve.data.formats import load
 from rbve.training.parallel import check
 from rbve.training.run import Progress, is_finished, train_members
-from rbve.training.spec import Job
+from rbve.training.sequences import longest_episode
+from rbve.training.spec import Job, Spec
 from rbve.training.table import layout_of
 
 # Bytes of a column whose checksum is checked before training; `rbve inspect` checks all.
@@ -46,7 +47,7 @@ def run(
     selected = {job.data: job.data.of(opened[job.data.path]) for job in jobs}
     folders = {job.id: out / job.id for job in jobs}
     todo = [job for job in unique(jobs) if not is_finished(folders[job.id])]
-    kinds = [(job.program, shapes(selected[job.data])) for job in todo]
+    kinds = [(job.program, shapes(job.spec, selected[job.data])) for job in todo]
     bundles = bundle(todo, kinds, jax.local_device_count() // devices)
 
     def work(jobs: Sequence[Job]) -> None:
@@ -66,8 +67,13 @@ def unique(jobs: Sequence[Job]) -> list[Job]:
     return list({job.id: job for job in jobs}.values())
 
 
-def shapes(data: Dataset) -> Any:
-    return layout_of(data, 1), data.features
+def shapes(spec: Spec, data: Dataset) -> Any:
+    """What shapes the arrays of a program beside its Spec."""
+    if not spec.memory or spec.sequence:
+        return layout_of(data, 1), data.features
+    # Sequences as long as the longest episode; padding to a longer one would change low bits.
+    longest = longest_episode(spec.load_algorithm().keep(data))
+    return layout_of(data, 1), data.features, longest
 
 
 def bundle(jobs: Sequence[Job], kinds: Sequence[Any], devices: int) -> list[list[Job]]:

@@ -1,8 +1,9 @@
 """Sequences for networks with memory: which rows they hold, and how a batch of them is made.
 
 The rows of a dataset are one long line of episodes, and a sequence is a stretch of it. Whole
-episodes: as many as fit into the longest one's length, each in exactly one sequence. Windows: every
-row is trained on in exactly one window, after up to `burn_in` rows that only warm the memory.
+episodes: as many as fit into the length of the dataset's longest one, each in exactly one sequence.
+Windows: every row is trained on in exactly one window, after up to `burn_in` rows that only warm
+the memory.
 Memory is emptied where an episode begins, so what lies before it in a stretch does no harm; rows
 that are not trained on weigh 0.
 """
@@ -195,8 +196,12 @@ def plan_for(datasets: Sequence[Dataset], sequence: int, burn_in: int, n_step: i
     """`sequence` rows a window, or with 0 whole episodes: the longest decides."""
     if sequence:
         return Plan(burn_in, sequence, n_step)
-    longest = max(int(np.diff(data.offsets).max()) for data in datasets)
-    return Plan(0, longest, 0)
+    return Plan(0, max(map(longest_episode, datasets)), 0)
+
+
+def longest_episode(data: Dataset) -> int:
+    """In rows."""
+    return int(np.diff(data.offsets).max())
 
 
 def layout_of(data: Dataset, plan: Plan) -> SequenceLayout:
@@ -223,7 +228,8 @@ def columns_of(
             "no transition can be trained on: every episode is one truncated step without a next "
             "logged action"
         )
-    items = windows(len(scalars), plan) if sequence else packs(data.offsets, plan.train)
+    # By its own longest episode: beside data with a longer one, its sequences stay the same.
+    items = windows(len(scalars), plan) if sequence else packs(data.offsets, longest_episode(data))
     # A stretch whose every row weighs nothing would make a batch of nothing.
     total = np.cumsum([0, *scalars[:, WEIGHT]])
     return SequenceColumns(data, items[total[items[:, 2]] > total[items[:, 1]]], scalars, plan)

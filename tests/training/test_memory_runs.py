@@ -13,6 +13,7 @@ import pytest
 
 from rbve import api, envs
 from rbve.data import Dataset, load
+from rbve.data.episode import Episode
 from rbve.evaluation.lanes import Lanes, play
 from rbve.evaluation.players import PolicyPlayer
 from rbve.policy import Policy
@@ -119,11 +120,11 @@ def test_lanes_forget_where_an_episode_ends(remembering: Policy) -> None:
 
 
 def job(path: Path, **more: Any) -> Job:
-    plan = Spec(
-        "rbve", memory=6, hidden=(5,), batch_size=4, n_step=3, steps=60, every=20, env=LEVEL,
-        eval_episodes=4, **more,
-    )  # fmt: skip
-    spec, config = resolve(plan, {})
+    plan = {
+        "memory": 6, "hidden": (5,), "batch_size": 4, "n_step": 3, "steps": 60, "every": 20,
+        "env": LEVEL, "eval_episodes": 4,
+    }  # fmt: skip
+    spec, config = resolve(Spec("rbve", **{**plan, **more}), {})
     return Job(DataRef(str(path)), spec, config, target_period=7)
 
 
@@ -163,6 +164,35 @@ def test_rows_on_disk_train_as_rows_in_memory_do(path: Path, tmp_path: Path) -> 
             lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6),
             *(policy.network for policy in found),
         )
+
+
+def random_data(lengths: list[int], seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
+    episodes = [
+        Episode.from_steps(
+            rng.normal(size=(n + 1, 2)).astype(np.float32),
+            rng.integers(0, 2, n).tolist(),
+            rng.normal(size=n).tolist(),
+            terminated=True,
+        )
+        for n in lengths
+    ]
+    return Dataset.from_episodes(episodes, 2)
+
+
+def test_a_member_is_the_same_beside_data_with_a_longer_episode(tmp_path: Path) -> None:
+    short, long = random_data([5] * 20, 0), random_data([40, 5, 5], 1)
+    table = pack_sequences([short, long], Spec().view, "pair", 0, 0)
+    assert table.count.tolist() == [20, 2]  # [40], [5, 5]
+    assert table.layout.plan.train == 41
+    data = {"short": short, "long": long}
+    plan = [("short", 3), ("long", 3), ("long", 4)]  # two devices: the first and last would meet
+    jobs = [dataclasses.replace(job(Path(name), env=None), seed=seed) for name, seed in plan]
+    together = local.run(jobs, tmp_path / "together", datasets=data)
+    (alone,) = local.run(jobs[:1], tmp_path / "alone", datasets=data)
+    assert (alone / "rows.jsonl").read_bytes() == (together[0] / "rows.jsonl").read_bytes()
+    mine, other = (read_tensors(each / POLICY)[0]["weights"] for each in (alone, together[0]))
+    np.testing.assert_array_equal(mine, other)
 
 
 @pytest.mark.skipif(not SAMPLES, reason="needs real records: set RBVE_RLU_SAMPLES to their folder")
