@@ -82,7 +82,9 @@ def record(
                 steps,
             )
 
-        api.local.on_all_devices(one, list(zip(seed, folders, strict=True)))
+        # Absolute, as ViZDoom changes the working directory while it starts.
+        places = [folder.absolute() for folder in folders]
+        api.local.on_all_devices(one, list(zip(seed, places, strict=True)))
     for folder in folders:
         show_audit(folder, audit_path(folder), as_json)
 

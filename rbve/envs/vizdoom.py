@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import threading
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ SCENARIOS = (
 HEIGHT, WIDTH = 72, 96
 SKIP = 4
 TICS = 2100  # the limit where a scenario has none, and that of most others
+STARTING = threading.Lock()  # the working directory is the whole process's
 
 
 class DoomEnv:
@@ -76,10 +78,13 @@ class DoomEnv:
         self._start()
 
     def _start(self) -> None:
-        """Starts the engine in a folder of its own, where it leaves its settings."""
+        """Starts the engine in a folder of its own, where it leaves its settings.
+
+        It takes no other place than the working directory for them.
+        """
         folder = tempfile.mkdtemp(prefix="rbve-vizdoom-")
         self._clean = weakref.finalize(self, shutil.rmtree, folder, True)
-        with contextlib.chdir(folder):
+        with STARTING, contextlib.chdir(folder):
             self._game.init()
 
     def reset(self, seed: int | None = None) -> np.ndarray:

@@ -45,7 +45,9 @@ def run(
         if job.data.path not in opened:
             opened[job.data.path] = load(job.data.path, verify=VERIFIED)
     selected = {job.data: job.data.of(opened[job.data.path]) for job in jobs}
-    folders = {job.id: out / job.id for job in jobs}
+    # Threads go by absolute paths: ViZDoom changes the working directory while it starts.
+    home = out.absolute()
+    folders = {job.id: home / job.id for job in jobs}
     todo = [job for job in unique(jobs) if not is_finished(folders[job.id])]
     kinds = [(job.program, shapes(job.spec, selected[job.data])) for job in todo]
     bundles = bundle(todo, kinds, jax.local_device_count() // devices)
@@ -60,7 +62,7 @@ def run(
         )
 
     on_all_devices(work, bundles, devices)
-    return [folders[job.id] for job in jobs]
+    return [out / job.id for job in jobs]
 
 
 def unique(jobs: Sequence[Job]) -> list[Job]:

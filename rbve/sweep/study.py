@@ -112,6 +112,7 @@ def record_all(
 
     Progress: a recording, the share of it that came about since last told, its last return.
     """
+    out = out.absolute()  # ViZDoom changes the working directory while it starts
     for experts in (False, True):
         missing = [
             each

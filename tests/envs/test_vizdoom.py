@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -142,6 +145,29 @@ def test_it_leaves_nothing_behind(in_a_folder: Path) -> None:
     env.close()
     assert list(in_a_folder.iterdir()) == []
     assert Path.cwd() == in_a_folder
+
+
+def test_engines_started_by_threads_change_no_directory_for_good(in_a_folder: Path) -> None:
+    class Engine:
+        places: ClassVar[list[Path]] = []
+
+        def init(self) -> None:
+            before = Path.cwd()
+            time.sleep(0.05)
+            assert Path.cwd() == before
+            self.places.append(before)
+
+    def start() -> DoomEnv:
+        env = DoomEnv.__new__(DoomEnv)
+        env._game = Engine()
+        env._start()
+        return env
+
+    with ThreadPoolExecutor(3) as threads:
+        made = [threads.submit(start) for _ in range(3)]
+    assert Path.cwd() == in_a_folder
+    assert len({each.result() for each in made}) == len(set(Engine.places)) == 3
+    assert in_a_folder not in Engine.places
 
 
 def test_death_terminates() -> None:
