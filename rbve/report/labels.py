@@ -46,6 +46,7 @@ SHORT_REFERENCES = {
     "random_return": "random",
     "reference_return": "online reference",
 }
+PROXY = "public DQN (proxy)"  # what stands in for the online agent's best on Atari
 
 
 def env_of(run: Run) -> str | None:

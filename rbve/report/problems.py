@@ -28,7 +28,7 @@ DEFINITIONS = {
     "interval of that mean (10,000 resamples of runs, fixed seed); a single run has none. With few "
     "runs such an interval is a rough guide and tends to be too narrow.",
     "Normalised": "100 × (return − random) / (online reference − random): 0 is a random policy, "
-    "100 the best snapshot of the online agent.",
+    "100 {hundred}.",
     "Over-estimation error": "Mean of max(Q − G, 0)² over the steps of evaluated episodes: Q is "
     "the value the network claims for the action taken, G the discounted return that followed. "
     "0 means no step was over-valued. Episodes cut by a time limit are left out, since their G is "
@@ -39,7 +39,7 @@ DEFINITIONS = {
     "Diverged": "Runs whose gradients stopped being finite. They end there with their last finite "
     "weights, and those weights are evaluated.",
     "Behaviour, best, random, online": "Mean return of the recorded episodes, the best of them, a "
-    "uniformly random policy, and the best snapshot of the agent that learned online. Each is a "
+    "uniformly random policy, and {hundred}. Each is a "
     "mean over the datasets. Data that holds clipped rewards alone, as RL Unplugged's Atari data "
     "does, tells no returns that compare with those of the game.",
     "(2 of 3)": "Only so many runs have a finite value; the others are left out of that figure.",
@@ -56,12 +56,24 @@ def sections(problems: Sequence[Problem]) -> list[Section]:
     found = [section(problem, index) for index, problem in enumerate(problems, start=1)]
     if len(problems) > 1:
         found.insert(0, Section("problems", "Best on each problem", overview(problems)))
-    return [*found, every_run(problems), measures()]
+    return [*found, every_run(problems), measures(problems)]
 
 
-def measures() -> Section:
-    items = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in DEFINITIONS.items())
+def measures(problems: Sequence[Problem]) -> Section:
+    words = {name: text.format(hundred=hundred(problems)) for name, text in DEFINITIONS.items()}
+    items = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in words.items())
     return Section("measures", "What the measures mean", f"<dl>{''.join(items)}</dl>")
+
+
+def hundred(problems: Sequence[Problem]) -> str:
+    """What the online reference is on these problems."""
+    own = "the best snapshot of the agent that learned online"
+    sources = {each.reference_source for each in problems if "reference_return" in each.references}
+    others = sorted(filter(None, sources))
+    if not others:
+        return own
+    stands_in = f"another agent's score ({'; '.join(others)})"
+    return f"{own}, or where the tables name it {stands_in}" if None in sources else stands_in
 
 
 def section(problem: Problem, index: int) -> Section:
@@ -208,7 +220,7 @@ def series(
 
 def marks(problem: Problem, online: bool) -> tuple[Mark, ...]:
     return tuple(
-        Mark(value, SHORT_REFERENCES[name])
+        Mark(value, problem.named(SHORT_REFERENCES)[name])
         for name, value in problem.references.items()
         if online or name != "reference_return"
     )

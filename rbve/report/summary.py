@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from rbve.report.labels import (
     EMPHASISED,
     METHODS,
     OTHER_COLOURS,
+    PROXY,
     REFERENCES,
     describe,
     env_of,
@@ -113,6 +114,16 @@ class Problem:
             for name in REFERENCES
         }
         return {name: float(np.mean(value)) for name, value in values.items() if len(value)}
+
+    @property
+    def reference_source(self) -> str | None:
+        """Where the online reference comes from, if not from the agent that recorded."""
+        known = [facts.get("reference_source") for facts in self.datasets.values()]
+        return next((source for source in known if source is not None), None)
+
+    def named(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Names of references, true to what the online one is here."""
+        return {**names, "reference_return": PROXY} if self.reference_source else dict(names)
 
     @property
     def clipped(self) -> bool:

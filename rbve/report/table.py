@@ -49,7 +49,8 @@ def lines(problem: Problem) -> list[Line]:
     if problem.clipped:
         result.append(Line(None, (CLIPPED, "", ABSENT, *blank)))
     for name, value in problem.references.items():
-        result.append(Line(None, (REFERENCES[name], "", number(value, places), *blank)))
+        words = problem.named(REFERENCES)[name]
+        result.append(Line(None, (words, "", number(value, places), *blank)))
     return result
 
 
@@ -154,6 +155,7 @@ def problem_json(problem: Problem) -> dict[str, Any]:
         "runs": len(problem.runs),
         "datasets": len(problem.datasets),
         "references": {name: problem.references.get(name) for name in REFERENCES},
+        "reference_source": problem.reference_source,
         "methods": [method_json(method) for method in problem.methods],
     }
 
@@ -202,7 +204,7 @@ def as_csv(problems: Sequence[Problem]) -> str:
                 {
                     **common,
                     "kind": "reference",
-                    "method": REFERENCES[name],
+                    "method": problem.named(REFERENCES)[name],
                     "return_mean": value,
                 }
             )

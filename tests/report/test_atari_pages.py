@@ -12,6 +12,7 @@ from rich.console import Console
 from rbve import rows
 from rbve.data.dataset import Dataset
 from rbve.data.episode import Episode
+from rbve.envs._atari_games import PROXY
 from rbve.report import table, write_report
 from rbve.report.summary import group
 from rbve.report.words import headline
@@ -35,7 +36,7 @@ def add_run(folder: Path, env: str, algorithm: str, score: float, known: dict[st
         "spec": {"algorithm": algorithm, "options": {}, "env": env},
         "seed": 0,
     }
-    file = RowFile(place, place.name, spec, known)
+    file = RowFile(place, f"{env}-{place.name}", spec, known)
     file.keep(0)
     found = {"return": score, "normalised_return": score}
     file.append([Row(9, f"final/{metric}", value, 1) for metric, value in found.items()])
@@ -64,3 +65,28 @@ def test_clipped_returns_are_never_set_beside_scores(tmp_path: Path) -> None:
     (problem,) = group(rows.find([tmp_path / "clipped"]))
     assert "behaviour" not in headline(problem)[0]
     assert words in write_report([tmp_path / "clipped"], tmp_path / "page.html").read_text()
+
+
+OWN = "the best snapshot of the agent that learned online"
+
+
+def test_a_stand_in_is_never_called_the_online_agent(tmp_path: Path) -> None:
+    own = facts(data(reference={"random": 0.0, "online": 4.0}), "catch")
+    add_run(tmp_path / "own", "catch", "bve", 5.0, own)
+    add_run(tmp_path / "atari", "atari:Pong", "bve", 5.0, facts(data(), "atari:Pong"))
+    found = {name: printed(tmp_path / name) for name in ("own", "atari")}
+    assert "online reference" in found["own"]
+    assert "online reference" not in found["atari"]
+    assert "public DQN (proxy)" in found["atari"]
+    (problem,) = group(rows.find([tmp_path / "atari"]))
+    assert "public DQN (proxy)" in table.as_csv([problem])
+    assert table.as_json([problem])["problems"][0]["reference_source"] == PROXY
+    pages = {
+        name: write_report([tmp_path / name], tmp_path / f"{name}.html").read_text()
+        for name in ("own", "atari", ".")
+    }
+    assert OWN in pages["own"]
+    assert "another agent" not in pages["own"]
+    assert OWN not in pages["atari"]
+    assert f"100 another agent&#x27;s score ({PROXY})" in pages["atari"]
+    assert f"100 {OWN}, or where the tables name it another agent" in pages["."]

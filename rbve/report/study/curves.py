@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.effects import SCORE
 from rbve.report.finals import Final, best_setting
-from rbve.report.labels import SHORT_REFERENCES
+from rbve.report.labels import PROXY, SHORT_REFERENCES
 from rbve.report.statistics import finite
 from rbve.report.study import measures
-from rbve.report.study.gather import PROXY, Shown, Study, by_method, by_problem
+from rbve.report.study.gather import Shown, Study, by_method, by_problem
 from rbve.rows import Run
 
 TITLES = {

@@ -17,7 +17,6 @@ from rbve.rows import Run
 from rbve.sweep.results import jobs_of, left_out_of
 
 ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
-PROXY = "public DQN (proxy)"  # what stands in for the online agent's best on Atari
 PAPER_SAMPLES = 64  # N = N' of IQN
 
 

@@ -20,8 +20,8 @@ from rbve.report.finals import (
     chosen_on_others,
     on_other_datasets,
 )
-from rbve.report.labels import describe
-from rbve.report.study.gather import PROXY, Shown, Study, by_method, by_problem
+from rbve.report.labels import PROXY, describe
+from rbve.report.study.gather import Shown, Study, by_method, by_problem
 from rbve.report.study.html import folded, paragraph, table
 from rbve.report.study.measures import SCORE_WORDS, centre, n_words
 from rbve.report.table import ABSENT, number
