@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from rbve.report import table
+from rbve.report import atari, table
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.filter_table import filter_table
 from rbve.report.labels import SHORT_REFERENCES, one_line
@@ -56,6 +56,7 @@ def sections(problems: Sequence[Problem]) -> list[Section]:
     found = [section(problem, index) for index, problem in enumerate(problems, start=1)]
     if len(problems) > 1:
         found.insert(0, Section("problems", "Best on each problem", overview(problems)))
+        found[1:1] = atari.sections(problems)
     return [*found, every_run(problems), measures(problems)]
 
 

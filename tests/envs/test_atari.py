@@ -189,26 +189,18 @@ def test_no_idle_steps_open_an_episode() -> None:
 
 
 def test_all_games_of_the_benchmark_have_cartridges_and_scores() -> None:
-    assert (len(games.ONLINE_SELECTION), len(games.OFFLINE_SELECTION)) == (9, 37)
+    assert (len(games.TUNED_ON), len(games.REPORTED_ON), len(games.SCORES)) == (9, 37, 46)
     known = {title(rom) for rom in ale_py.roms.get_all_rom_ids()}
-    assert {*games.ONLINE_SELECTION, *games.OFFLINE_SELECTION} == set(games.SCORES)
     assert set(games.SCORES) <= known
     assert all(random < online for random, online in games.SCORES.values())
 
 
-def test_normalised_scores() -> None:
-    assert games.normalised("Pong", -20.7) == 0
-    assert games.normalised("Pong", 15.9) == pytest.approx(100)
-    assert games.normalised("Pong", -2.4) == pytest.approx(50)
-    half = {"Pong": -2.4, "Freeway": 26.2, "Boxing": 0.1}
-    assert games.median_over_games(half) == pytest.approx(50)
+def test_references() -> None:
     reference = games.reference("atari:Pong,max_steps=108000")
     assert reference is not None
     assert (reference["random"], reference["online"]) == (-20.7, 15.9)
     assert reference["source"].startswith("proxy")
     assert games.reference("atari:Adventure") is games.reference("catch") is None
-    with pytest.raises(ValueError, match="no reference score for 'Chess'"):
-        games.normalised("Chess", 1.0)
 
 
 @pytest.mark.parametrize(

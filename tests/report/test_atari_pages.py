@@ -90,3 +90,30 @@ def test_a_stand_in_is_never_called_the_online_agent(tmp_path: Path) -> None:
     assert OWN not in pages["atari"]
     assert f"100 another agent&#x27;s score ({PROXY})" in pages["atari"]
     assert f"100 {OWN}, or where the tables name it another agent" in pages["."]
+
+
+def test_medians_over_games(tmp_path: Path) -> None:
+    """Of the mean of each game, for the games tuned on and reported on apart."""
+    scores = {"Pong": (10, 30), "Boxing": (90,), "Freeway": (70,), "Zaxxon": (200,), "Pooyan": (6,)}
+    for game, values in scores.items():
+        env = f"atari:{game},sticky=0"
+        for value in values:
+            add_run(tmp_path / "runs", env, "bve", value, facts(data(), env))
+    env = "atari:Pong,sticky=0"
+    add_run(tmp_path / "runs", env, "bc", 50.0, facts(data(), env))
+    add_run(tmp_path / "runs", "atari:Adventure", "bve", 1e6, facts(data(), "atari:Adventure"))
+    text = write_report([tmp_path / "runs"], tmp_path / "page.html").read_text()
+    section = text[text.index("Median over games of the mean") :]
+    lines = {line.split("<")[0]: line for line in section.split('<th scope="row">')[1:3]}
+    # Means of Pong, Boxing, Freeway: 20, 90, 70. Of Zaxxon and Pooyan: 200, 6.
+    assert "<td>103.0 (2 games, 7 missing)</td><td>70.0 (3 games, 34 missing)</td>" in lines["BVE"]
+    assert "<td>70.0 (5 games, 41 missing)</td>" in lines["BVE"]
+    assert "<td>–</td><td>50.0 (1 game, 36 missing)</td>" in lines["BC"]
+
+
+def test_one_game_has_no_median(tmp_path: Path) -> None:
+    for algorithm in ("bve", "bc"):
+        for env in ("atari:Pong", "catch"):
+            add_run(tmp_path / "runs", env, algorithm, 1.0, facts(data(), env))
+    text = write_report([tmp_path / "runs"], tmp_path / "page.html").read_text()
+    assert "Median over Atari games" not in text
