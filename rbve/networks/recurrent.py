@@ -8,6 +8,7 @@ step of every episode, wherever in a sequence that is.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -20,6 +21,7 @@ from rbve.networks.layers import MLP, Linear, truncated_normal
 from rbve.types import Array, Head
 
 FRAMES_AT_ONCE = 256  # pictures whose convolutions are held in memory at a time
+PICTURE = 4096  # numbers of an observation; smaller ones take little memory, however many
 
 
 class Seen(NamedTuple):
@@ -147,7 +149,8 @@ class Recurrent(eqx.Module):
     def features(self, obs: Array) -> Array:
         """(N, ...) to (F, N); pictures a few at a time, their convolutions made again for the
         gradient: those of a whole batch of episodes would fill any memory."""
-        if not isinstance(self.torso, Image) or len(obs) <= FRAMES_AT_ONCE:
+        large = isinstance(self.torso, Image) and math.prod(obs.shape[1:]) > PICTURE
+        if not large or len(obs) <= FRAMES_AT_ONCE:
             return self.torso(jnp.moveaxis(obs, 0, -1))
         parts = -(-len(obs) // FRAMES_AT_ONCE)
         padding = [(0, parts * FRAMES_AT_ONCE - len(obs)), *[(0, 0)] * (obs.ndim - 1)]

@@ -107,7 +107,6 @@ class State(NamedTuple):
     ring: Rows  # (K, C, N, ...)
     memories: Memory  # (K, H, N), at the start of every chunk
     tree: priorities.Tree  # a leaf per first chunk and actor
-    episodes: Array  # () int32, complete ones
 
 
 class Agent(NamedTuple):
@@ -227,7 +226,6 @@ def make_agent(env: Env, options: Options) -> Agent:
             ring=ring,
             memories=memories,
             tree=priorities.write(state.tree, leaves.reshape(-1), values.reshape(-1)),
-            episodes=state.episodes + jnp.sum(rows.final, dtype=jnp.int32),
         )
 
     def sequence(state: State, leaf: Array) -> tuple[Rows, Memory]:
@@ -287,7 +285,7 @@ def make_agent(env: Env, options: Options) -> Agent:
         zero = jnp.zeros((), jnp.int32)
         return State(
             params, params.copy(), optimiser.init(params), zero, key_run, life, zero, ring,
-            memories, priorities.empty(kept * count), zero,
+            memories, priorities.empty(kept * count),
         )  # fmt: skip
 
     def advance(state: State, chunks: Array) -> State:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rbve.data.dataset import NO_ACTION, Episode
+from rbve.data.dataset import Episode
 from rbve.data.formats.native import Writer
 from rbve.recording import online_r2d2
 from rbve.recording.lessons import Rows
@@ -109,7 +109,7 @@ def piece(rows: Rows, begin: int, end: int, actor: int) -> dict[str, np.ndarray]
 def episode_of(columns: dict[str, Any]) -> Episode:
     return Episode(
         obs=columns["obs"],
-        action=np.append(columns["action"][:-1], NO_ACTION),
+        action=columns["action"],  # none in the final row
         reward=columns["reward"],
         terminated=bool(columns["terminated"][-2]),
         executed=columns["executed"],

@@ -154,8 +154,14 @@ def test_pictures_in_parts_give_the_same_values_and_gradients(monkeypatch) -> No
         head, _ = net(seen(obs), net.start(BATCH), jax.random.key(0))
         return jnp.sum(head.q**2)
 
+    def remade() -> bool:
+        return "remat" in str(jax.make_jaxpr(net.features)(obs.reshape(-1, 5, 5, 2)))
+
     whole = jax.value_and_grad(run)(net)
     monkeypatch.setattr(recurrent, "FRAMES_AT_ONCE", 4)  # 21 pictures: the last part is padded
+    assert not remade()  # boards are small
+    monkeypatch.setattr(recurrent, "PICTURE", 49)
+    assert remade()
     parts = jax.value_and_grad(run)(net)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), whole, parts)
 
