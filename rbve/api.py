@@ -22,6 +22,7 @@ from rbve.data import Dataset, Episode, load  # noqa: E402
 from rbve.data import convert as conversion  # noqa: E402
 from rbve.data.logs.options import Options as LogColumns  # noqa: E402
 from rbve.data.manifest import fingerprint  # noqa: E402
+from rbve.envs._atari_games import with_reference  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
 from rbve.evaluation.fit import frames_joined  # noqa: E402
 from rbve.evaluation.host import evaluate_on_host  # noqa: E402
@@ -239,10 +240,11 @@ def evaluate(
     gamma: float | None = None,
     noise: float = 0.0,
     seed: int = 0,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Mean return, episode length and the value diagnostics of a policy in an environment.
 
-    `gamma` defaults to the discount the policy was trained with.
+    `gamma` defaults to the discount the policy was trained with. Where the return is normalised by
+    another agent's score than that of the data's own, "normalised_by" says whose.
     """
     chosen = policy if isinstance(policy, Policy) else Policy.load(policy)
     trained = chosen.info.get("job", {}).get("spec", {})
@@ -264,7 +266,10 @@ def evaluate(
         found = evaluate_on_host(lanes, chosen, episodes, epsilon, gamma, clip, seed)
         lanes.close()
     figures = found.summary(chosen.algorithm.values)
-    known = chosen.info.get("facts", {})
-    if known.get("env") == env:
-        figures |= normalised(figures["return"], known)
-    return {name: value for name, (value, _) in figures.items()}
+    facts = chosen.info.get("facts", {})
+    known = with_reference(facts if facts.get("env") == env else {}, env)
+    figures |= normalised(figures["return"], known) if known else {}
+    result: dict[str, Any] = {name: value for name, (value, _) in figures.items()}
+    if "normalised_return" in result and "reference_source" in known:
+        result["normalised_by"] = known["reference_source"]
+    return result

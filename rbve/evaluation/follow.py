@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 
 from rbve import envs, rows
-from rbve.envs._atari_games import reference as atari_reference
+from rbve.envs._atari_games import with_reference
 from rbve.envs.base import Env
 from rbve.evaluation.fit import frames_joined
 from rbve.evaluation.host import evaluate_on_host
@@ -123,11 +123,7 @@ def evaluate_one(folder: Path, policy: Policy, plan: Plan, final: bool) -> Itera
 
 def facts_of(policy: Policy, plan: Plan) -> dict[str, Any]:
     facts = {**policy.info["facts"], "env": plan.env, "evaluated": dataclasses.asdict(plan)}
-    known = atari_reference(plan.env)
-    if facts.get("reference_return") is None and known is not None:
-        facts |= {"random_return": known["random"], "reference_return": known["online"]}
-        facts["reference_source"] = known["source"]
-    return facts
+    return with_reference(facts, plan.env)
 
 
 def settled_plan(plan: Plan, spec: dict[str, Any], folder: Path) -> Plan:

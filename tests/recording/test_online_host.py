@@ -225,7 +225,12 @@ def test_atari_frames_are_held_once(tmp_path: Path) -> None:
     assert data.obs.dtype == np.uint8
     assert not data.terminated.any()
     assert data.provenance["reference"]["source"].startswith("proxy")
-    assert Policy.load(tmp_path / "pong" / EXPERT).obs_shape == (84, 84, 4)
+    policy = Policy.load(tmp_path / "pong" / EXPERT)
+    assert policy.obs_shape == (84, 84, 4)
+    found = api.evaluate(policy, "atari:Pong,max_steps=9", episodes=1)
+    assert found["normalised_return"] == pytest.approx(100 * (found["return"] + 20.7) / 36.6)
+    assert found["normalised_by"].startswith("proxy")
+    assert "normalised_return" not in api.evaluate(policy, "atari:Bowling,max_steps=9", episodes=1)
 
 
 @pytest.mark.parametrize(
