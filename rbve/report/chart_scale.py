@@ -12,6 +12,7 @@ from rbve.report.canvas import power, thousands
 from rbve.report.chart import Scale
 
 MAX_DECADES = 12
+SMALL = -3  # log₁₀: errors below a thousandth are as good as 0, and their ups and downs no news
 SIGNED_DECADES = 5  # of each sign: fewer, since what lies near 0 matters less there
 
 
@@ -95,7 +96,8 @@ def symlog(found: Sequence[float]) -> tuple[float, list[float]]:
     low, high = -min(found, default=0.0), max(found, default=0.0)
     decades = SIGNED_DECADES if low > 0 else MAX_DECADES
     top = math.ceil(math.log10(max(sizes)) - 1e-9)
-    bottom = min(max(math.floor(math.log10(min(sizes)) + 1e-9), top - decades), top - 1)
+    small = math.floor(math.log10(min(sizes)) + 1e-9)
+    bottom = min(max(small, top - decades, SMALL), top - 1)
     step = math.ceil((top - bottom) / 6)
     powers = [10.0**k for k in range(top, bottom - 1, -step)][::-1]
     below = [-p for p in reversed(powers) if p < 10.0**step * low * (1 - 1e-9)] if low > 0 else []

@@ -1,6 +1,7 @@
 // Axes and numbers. A place on an axis is a share from 0 (low end) to 1 (high end).
 
 const MAX_DECADES = 12;
+const SMALL = -3; // log₁₀: errors below a thousandth are as good as 0
 const SIGNED_DECADES = 5; // of each sign: fewer, since what lies near 0 matters less there
 
 function shows(value, scale) {
@@ -66,7 +67,7 @@ class Axis {
     const top = Math.ceil(Math.log10(sizes.length ? Math.max(...sizes) : 1) - 1e-9);
     const least = Math.floor(Math.log10(sizes.length ? Math.min(...sizes) : 1) + 1e-9);
     const decades = signed ? SIGNED_DECADES : MAX_DECADES;
-    const bottom = Math.min(Math.max(least, top - decades), top - 1);
+    const bottom = Math.min(Math.max(least, top - decades, SMALL), top - 1);
     this.threshold = 10 ** bottom;
     const every = Math.ceil((top - bottom) / Math.max(1, Math.min(6, signed ? count / 2 : count - 1)));
     const powers = [];
