@@ -35,12 +35,14 @@ PLANS: dict[str, Plan] = {
 TORSOS = ("auto", "mlp", *PLANS)
 HIDDEN = (56, 56)  # of the mlp: the paper's on bsuite
 BOARD = 16  # cells a side; larger ones are images
+LEAST = 5  # cells a side; of fewer a convolution leaves next to nothing
 
 
 def torso_for(name: str, obs_shape: Sequence[int]) -> str:
     """What "auto" means: by shape alone, so that whoever acts agrees with who learned.
 
-    Three axes are an image or a board, as are two long ones; everything else is a vector.
+    Three axes are an image or a board unless a side is tiny, as are two long ones; everything else
+    is a vector.
     """
     if name not in TORSOS:
         raise ValueError(f"torso must be one of {', '.join(TORSOS)}; got {name!r}")
@@ -52,7 +54,7 @@ def torso_for(name: str, obs_shape: Sequence[int]) -> str:
     if name != "auto":
         return name
     sides = tuple(obs_shape[:2])
-    if len(obs_shape) == 3 and min(sides) >= 3:
+    if len(obs_shape) == 3 and min(sides) >= LEAST:
         return "board" if max(sides) <= BOARD else "atari"
     return "atari" if len(obs_shape) == 2 and min(sides) > 2 * BOARD else "mlp"
 

@@ -203,6 +203,9 @@ def test_weights_depend_on_the_key_and_start_at_the_right_size() -> None:
         ((10, 5), "mlp"),  # bsuite's catch
         ((28, 28), "mlp"),  # bsuite's mnist
         ((1, 6, 1), "mlp"),
+        ((3, 3, 4), "mlp"),  # MiniGrid's Memory
+        ((4, 9, 1), "mlp"),
+        ((5, 5, 3), "board"),
         ((10, 10, 4), "board"),
         ((16, 16, 1), "board"),
         ((17, 10, 1), "atari"),
