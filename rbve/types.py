@@ -1,6 +1,6 @@
 """What flows through the pipeline: a batch of logged decisions and what networks say about it.
 
-Leading dimensions are (B,) for transitions and (B, T) for sequences; losses never look.
+Arrays lead with (B,). Sequences come flattened, time before batch, so that losses never look.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ sight, so where things were, and where the agent has looked in vain, has to be r
 
     actions    forward; turn left or right by 90°. Walls stop the agent
     objects    entering an object's cell pays (+1) or costs (−1), and takes it. Once all that pay
-               are gone, everything is placed anew, away from the agent
+               are gone, everything is placed anew, anywhere but in the agent's own cell
     view       the 5 × 5 cells ahead, the agent in the middle of the last row, facing up.
                Bytes (5, 5, 3), 255 where there is a wall (or what lies behind it), an object
                that pays, one that costs. Walls hide nothing, for the room is empty
