@@ -11,12 +11,13 @@ row with the final observation and no action, then the next episode.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
@@ -31,11 +32,12 @@ from rbve.training.views import of_sequences
 from rbve.types import Array, Tree
 
 EPSILON, POWERS = 0.4, 8  # random actions: .4 of the first actor, .4⁸ of the last
+LARGEST, MEAN = 0.9, 0.1  # what a sequence's largest and mean error count in its priority
 
 
 @dataclass(frozen=True)
 class Options:
-    """R2D2, small enough for symbolic views on a CPU; PAPER holds the paper's numbers."""
+    """R2D2, small enough for symbolic views on a CPU."""
 
     memory: int = 64  # LSTM units
     hidden: tuple[int, ...] = ()  # of the torso; none = its own
@@ -53,6 +55,7 @@ class Options:
     replay: int = 100_000  # environment steps kept to learn from
     priority_exponent: float = 0.9
     importance_exponent: float = 0.6
+    explore: int = 0  # environment steps in which ε falls from 1 to the ladder; 0 = it starts there
     steps: int = 500_000  # environment steps of a recording
 
     @property
@@ -71,6 +74,8 @@ class Options:
         return max(1, round(self.actors * self.chunk / self.steps_per_update))
 
 
+# The paper's table for DeepMind Lab, for `record_online_memory(..., options=PAPER)`. actors,
+# steps_per_update and learning_rate it does not say, and steps are 50 to 200 million: our choices.
 PAPER = Options(
     memory=512, actors=256, chunk=40, learning_rate=1e-4, target_period=400, min_replay=600_000,
     replay=12_000_000, steps=100_000_000,
@@ -81,6 +86,12 @@ def preset(env_name: str) -> Options:
     """What the agent is set to where nobody says."""
     if env_name.startswith("memory_len"):
         return Options(memory=32, chunk=12, steps=50_000, min_replay=2_000)
+    if env_name.startswith("xminigrid"):
+        # Nothing pays but the goal, some ten steps away: look about first, and discount more.
+        return Options(
+            gamma=0.98 if "FourRooms" in env_name else 0.97, explore=100_000, min_replay=20_000,
+            replay=500_000, steps_per_update=16, learning_rate=5e-4,
+        )  # fmt: skip
     return Options()
 
 
@@ -115,10 +126,28 @@ class Agent(NamedTuple):
     unravel: Callable[[Array], Any]
 
 
-def ladder(actors: int) -> Array:
+def ladder(actors: int) -> np.ndarray:
     """Shares of random actions, from .4 to .4⁸."""
-    place = jnp.arange(actors) / max(actors - 1, 1)
+    place = np.arange(actors) / max(actors - 1, 1)
     return EPSILON ** (1 + (POWERS - 1) * place)
+
+
+def shares(options: Options, lived: Array) -> Array:
+    """Those of the actors after so many environment steps."""
+    rungs = jnp.asarray(ladder(options.actors))
+    if not options.explore:
+        return rungs
+    done = jnp.minimum(lived / options.explore, 1.0)
+    return rungs + (1.0 - done) * (1.0 - rungs)
+
+
+def described(options: Options) -> dict[str, Any]:
+    """What provenance says of the agent."""
+    return {
+        **asdict(options),
+        "epsilon": ladder(options.actors).tolist(),
+        "priority": {"largest": LARGEST, "mean": MEAN},
+    }
 
 
 def check(options: Options) -> None:
@@ -141,7 +170,6 @@ def make_agent(env: Env, options: Options) -> Agent:
     kept, parts = options.chunks, options.burn_in + options.train
     warm = options.burn_in * options.chunk
     optimiser = optax.chain(optax.clip_by_global_norm(40.0), optax.adam(options.learning_rate))
-    epsilon = ladder(count)
     td = ops.TD("square", rescaled=True)
 
     def new_network(key: Array) -> Any:
@@ -166,7 +194,7 @@ def make_agent(env: Env, options: Options) -> Agent:
             Memory.empty(options.memory, count),
         )
 
-    def live(params: Array, life: Life, key: Array) -> tuple[Life, Rows]:
+    def live(params: Array, epsilon: Array, life: Life, key: Array) -> tuple[Life, Rows]:
         """One row of every actor: a decision, or the final observation of an episode."""
         key_act, key_step, key_reset, key_net = jax.random.split(key, 4)
         legal = legal_in(life.env)
@@ -203,11 +231,12 @@ def make_agent(env: Env, options: Options) -> Agent:
     def live_chunk(state: State) -> State:
         key, key_live = jax.random.split(state.key)
         slot = state.chunks % kept
+        epsilon = shares(options, state.chunks * options.chunk * count)
         memories = jax.tree.map(
             lambda held, now: held.at[slot].set(now), state.memories, state.life.memory
         )
         life, rows = jax.lax.scan(
-            lambda life, key: live(state.params, life, key),
+            lambda life, key: live(state.params, epsilon, life, key),
             state.life,
             jax.random.split(key_live, options.chunk),
         )
@@ -262,7 +291,7 @@ def make_agent(env: Env, options: Options) -> Agent:
         direction, opt = optimiser.update(grad, state.opt)
         params = optax.apply_updates(state.params, direction)
         updates = state.updates + 1
-        mixed = 0.9 * jnp.max(error, axis=0) + 0.1 * jnp.sum(error, axis=0) / steps
+        mixed = LARGEST * jnp.max(error, axis=0) + MEAN * jnp.sum(error, axis=0) / steps
         priority = jnp.where(valid, jnp.maximum(mixed, 1e-6) ** options.priority_exponent, 0.0)
         return state._replace(
             params=params,
@@ -277,7 +306,7 @@ def make_agent(env: Env, options: Options) -> Agent:
         key_weights, key_life, key_run, key_shape = jax.random.split(key, 4)
         params = ravel_pytree(new_network(key_weights))[0]
         life = born(key_life)
-        shapes = jax.eval_shape(live, params, life, key_shape)[1]
+        shapes = jax.eval_shape(live, params, shares(options, jnp.int32(0)), life, key_shape)[1]
         ring = jax.tree.map(
             lambda leaf: jnp.zeros((kept, options.chunk, *leaf.shape), leaf.dtype), shapes
         )

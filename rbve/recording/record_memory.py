@@ -42,6 +42,7 @@ def record_online_memory(
     total = -(-options.steps // (options.actors * options.chunk))  # chunks
     clear_expert(out, overwrite)
     about = provenance(env_name, "online r2d2", noise, seed, None, 1.0, options)
+    about["agent"] = online_r2d2.described(options)
     writer = Writer(out, env.actions, about, overwrite)
     agent = online_r2d2.make_agent(env, options)
     form = {"hidden": options.hidden, "memory": options.memory, "rescaled": True}

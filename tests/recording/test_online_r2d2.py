@@ -33,6 +33,40 @@ def test_the_ladder_of_exploration() -> None:
     assert online_r2d2.ladder(1) == pytest.approx(0.4)
 
 
+def test_exploration_comes_down_to_the_ladder() -> None:
+    options = dataclasses.replace(SMALL, actors=8, explore=1000)
+    rungs = np.array([0.4**k for k in range(1, 9)])
+    for lived, done in [(0, 0.0), (250, 0.25), (1000, 1.0), (5000, 1.0)]:
+        found = online_r2d2.shares(options, jnp.int32(lived))
+        np.testing.assert_allclose(found, 1 - done * (1 - rungs), rtol=1e-4)
+    options = dataclasses.replace(options, explore=0)
+    np.testing.assert_allclose(online_r2d2.shares(options, jnp.int32(0)), rungs, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("explore", "random"), [(0, [False] * 3), (90, [True, False, False])])
+def test_actors_act_by_their_share(explore: int, random: list[bool]) -> None:
+    """The last actor's ε is .4⁸ in the end; a chunk has 30 steps of 3 actors."""
+    options = dataclasses.replace(
+        SMALL, actors=3, chunk=30, min_replay=10**6, explore=explore, replay=1000
+    )
+    agent = online_r2d2.make_agent(envs.load("memory_len:3"), options)  # type: ignore[arg-type]
+    start = agent.init(jax.random.key(1))
+    state = jax.jit(agent.advance)(start._replace(params=0 * start.params), 3)
+    last = np.asarray(state.ring.action)[:3, :, -1]  # all values equal: the greedy action is 0
+    assert [bool((chunk == 1).any()) for chunk in last] == random
+
+
+def test_levels_that_pay_once_are_looked_about_in_first() -> None:
+    grid = online_r2d2.preset("xminigrid:MiniGrid-MemoryS8")
+    assert (grid.explore, grid.min_replay, grid.replay) == (100_000, 20_000, 500_000)
+    assert (grid.gamma, grid.steps_per_update, grid.learning_rate) == (0.97, 16, 5e-4)
+    assert (grid.rows, grid.burn_in * grid.chunk, grid.memory, grid.n_step) == (60, 20, 64, 5)
+    rooms = online_r2d2.preset("xminigrid:MiniGrid-FourRooms")
+    assert rooms == dataclasses.replace(grid, gamma=0.98)
+    assert online_r2d2.preset("collect:few") == online_r2d2.Options()
+    assert online_r2d2.Options().explore == 0
+
+
 def test_the_papers_numbers() -> None:
     paper = online_r2d2.PAPER
     assert paper.rows == 120
@@ -120,6 +154,10 @@ def test_episodes_are_whole_and_follow_the_rules(recorded: Path) -> None:
     about = data.provenance
     assert about["behaviour"] == "online r2d2"
     assert about["reference"].keys() == {"online", "random"}
+    agent = about["agent"]
+    assert agent["epsilon"] == pytest.approx([0.4 ** (1 + 7 * k / 3) for k in range(4)])
+    assert agent["priority"] == {"largest": 0.9, "mean": 0.1}
+    assert (agent["actors"], agent["explore"]) == (4, 0)
 
 
 def test_the_same_seed_records_the_same_data(recorded: Path, tmp_path: Path) -> None:
