@@ -1,6 +1,8 @@
 """MiniGrid's levels in JAX through xminigrid: 'xminigrid:MiniGrid-MemoryS8' and the like.
 
-    actions    forward, right, left, pick_up, put_down, toggle (opens and closes doors)
+    actions    forward, right, left; where there is a key, pick_up and toggle (opens and closes
+               doors) too; put_down where something has to be put away. Those of MiniGrid that do
+               nothing useful in a level are left out
     view       the cells ahead, the agent in the middle of the last row, facing up: 7 × 7, in
                Memory 3 × 3. Walls hide nothing. What the agent carries is not shown
     reward     1 − 0.9 · step / limit when the goal is reached, else 0
@@ -25,6 +27,8 @@ from rbve.registry import did_you_mean
 
 INSTALL = 'pip install "rbve[xminigrid]"'
 ACTIONS = ("forward", "right", "left", "pick_up", "put_down", "toggle")  # xminigrid's ids
+WALK = ACTIONS[:3]
+UNLOCK = (*WALK, "pick_up", "toggle")
 
 # xminigrid's ids
 OUTSIDE, WALL, BALL, SQUARE, PYRAMID, GOAL, KEY = 0, 2, 3, 4, 5, 6, 7
@@ -39,20 +43,21 @@ class Family(NamedTuple):
 
     tiles: tuple[int, ...]
     colours: tuple[int, ...] = ()
+    actions: tuple[str, ...] = WALK  # those of use
 
 
 # By what follows "MiniGrid-" in a level's name, up to its size. Playground, which has no goal, and
 # XLand, whose rules are chosen apart, are left out.
 FAMILIES = {
-    "BlockedUnlockPickUp": Family((OUTSIDE, WALL, KEY, *DOORS, *THINGS), COLOURS),
-    "DoorKey": Family((OUTSIDE, WALL, GOAL, KEY, *DOORS)),
+    "BlockedUnlockPickUp": Family((OUTSIDE, WALL, KEY, *DOORS, *THINGS), COLOURS, ACTIONS),
+    "DoorKey": Family((OUTSIDE, WALL, GOAL, KEY, *DOORS), actions=UNLOCK),
     "Empty": Family((OUTSIDE, WALL, GOAL)),
     "EmptyRandom": Family((OUTSIDE, WALL, GOAL)),
     "FourRooms": Family((OUTSIDE, WALL, GOAL)),
-    "LockedRoom": Family((OUTSIDE, WALL, GOAL, KEY, *DOORS), COLOURS),
+    "LockedRoom": Family((OUTSIDE, WALL, GOAL, KEY, *DOORS), COLOURS, UNLOCK),
     "Memory": Family((OUTSIDE, WALL, BALL, KEY)),
-    "Unlock": Family((OUTSIDE, WALL, KEY, *DOORS), COLOURS),
-    "UnlockPickUp": Family((OUTSIDE, WALL, KEY, *DOORS, *THINGS), COLOURS),
+    "Unlock": Family((OUTSIDE, WALL, KEY, *DOORS), COLOURS, UNLOCK),
+    "UnlockPickUp": Family((OUTSIDE, WALL, KEY, *DOORS, *THINGS), COLOURS, ACTIONS),
 }
 
 
@@ -81,7 +86,8 @@ def reset(level: Level, key: Array) -> tuple[Any, Array]:
 def step(level: Level, timestep: Any, action: Array, key: Array) -> tuple[Any, Step]:
     del key  # the dynamics are deterministic
     action = jnp.asarray(action, jnp.int32)
-    after = level.env.step(level.params, timestep, action)
+    theirs = jnp.array([ACTIONS.index(name) for name in level.family.actions], jnp.int32)
+    after = level.env.step(level.params, timestep, theirs[action])
     terminated = after.last() & (after.discount == 0)
     return after, Step(
         obs=_observe(level.family, after.observation),
@@ -113,7 +119,7 @@ def _make(level: str) -> Env:
     return Env(
         name=f"xminigrid:{level}",
         obs_shape=view.shape,
-        actions=ACTIONS,
+        actions=chosen.family.actions,
         max_steps=chosen.params.max_steps,
         reset=functools.partial(reset, chosen),
         step=functools.partial(step, chosen),

@@ -25,6 +25,13 @@ LEVELS: dict[str, tuple[int, list[int], list[int], int]] = {
     "DoorKey-5x5": (7, [0, 2, 6, 7, 8, 9, 10], [], 10 * 5 * 5),
     "UnlockPickUp": (7, [0, 2, 7, 8, 9, 10, 3, 4, 5, 11, 12], [1, 2, 3, 4, 5, 6], 8 * 6**2),
 }
+# xminigrid's ids of the actions each level has
+USEFUL = {
+    "MemoryS8": [0, 1, 2],
+    "FourRooms": [0, 1, 2],
+    "DoorKey-5x5": [0, 1, 2, 3, 5],
+    "UnlockPickUp": [0, 1, 2, 3, 4, 5],
+}
 LANES = 32
 FLOOR, BLACK = 1, 7
 # The only colour each tile has where colours have no planes.
@@ -44,21 +51,23 @@ def side_by_side(level: str) -> tuple[np.ndarray, Any, Any]:
     theirs, params = xminigrid.make(f"MiniGrid-{level}")
     keys = jax.random.split(jax.random.key(0), LANES)
     shape = (env.max_steps, LANES)
-    actions = np.random.default_rng(1).choice(6, shape, p=[0.4, 0.15, 0.15, 0.1, 0.05, 0.15])
+    share = np.array([0.4, 0.15, 0.15, 0.1, 0.05, 0.15])[USEFUL[level]]
+    actions = np.random.default_rng(1).choice(len(share), shape, p=share / share.sum())
+    ids = jnp.asarray(np.array(USEFUL[level])[actions], jnp.int32)
 
     @jax.jit
-    def run(keys: Any, actions: Any) -> Any:
+    def run(keys: Any, actions: Any, ids: Any) -> Any:
         mine, first = jax.vmap(env.reset)(keys)
         other = jax.vmap(functools.partial(theirs.reset, params))(keys)
 
-        def advance(carry: Any, action: Any) -> Any:
-            mine, step = jax.vmap(env.step)(carry[0], action, keys)
-            other = jax.vmap(functools.partial(theirs.step, params))(carry[1], action)
+        def advance(carry: Any, given: Any) -> Any:
+            mine, step = jax.vmap(env.step)(carry[0], given[0], keys)
+            other = jax.vmap(functools.partial(theirs.step, params))(carry[1], given[1])
             return (mine, other), (step, other)
 
-        return (first, other), jax.lax.scan(advance, (mine, other), actions)[1]
+        return (first, other), jax.lax.scan(advance, (mine, other), (actions, ids))[1]
 
-    (first, start), (mine, seen) = run(keys, jnp.asarray(actions, jnp.int32))
+    (first, start), (mine, seen) = run(keys, jnp.asarray(actions, jnp.int32), ids)
     check_views(level, np.asarray(first), np.asarray(start.observation))
     return actions, jax.tree.map(np.asarray, mine), seen
 
@@ -141,7 +150,9 @@ def test_an_end_at_the_limit_is_a_termination() -> None:
 def test_names_and_sharing() -> None:
     env = load("MemoryS8")
     assert env.name == "xminigrid:MiniGrid-MemoryS8"
-    assert env.actions == ("forward", "right", "left", "pick_up", "put_down", "toggle")
+    assert env.actions == load("FourRooms").actions == ("forward", "right", "left")
+    assert load("DoorKey-5x5").actions == ("forward", "right", "left", "pick_up", "toggle")
+    assert load("UnlockPickUp").actions == adapter.ACTIONS
     assert load("MemoryS8") == env  # the same functions, so compiled code is shared
     assert envs.load(env.name, noise=0.3) == envs.load(env.name, noise=0.3) != env
     starts = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 20))[1]
