@@ -35,7 +35,7 @@ def follow(
         once: Evaluate what is there and leave.
     """
     from rbve import api
-    from rbve.evaluation.follow import Evaluated, Plan
+    from rbve.evaluation.follow import Evaluated, Plan, runs_below
     from rbve.evaluation.follow import follow as run
 
     del api  # sets JAX up
@@ -44,6 +44,8 @@ def follow(
         shown = found.figures.get("return", found.figures.get("final/return"))
         print(f"{found.folder.name}: step {found.step}: return {shown:.6g}", file=sys.stderr)
 
+    if not once and not runs_below(runs):
+        print(f"waiting for runs below {runs}", file=sys.stderr)
     run(runs, Plan(env, episodes, epsilon, seed), note, once)
 
 

@@ -66,7 +66,7 @@ def follow(
     `once` plays what is there and leaves. `pause` is the time in seconds between looks.
     """
     while True:
-        folders = sorted(file.parent for file in out.rglob(rows.FILE))
+        folders = runs_below(out)
         if not folders and once:
             raise ValueError(
                 f"{out}: no {rows.FILE} below; train with `rbve train ... --out {out}`"
@@ -75,9 +75,14 @@ def follow(
             (folder / WAITING).mkdir(exist_ok=True)
             for found in evaluate_waiting(folder, plan):
                 on_progress(found)
-        if once or (folders and all(is_settled(folder) for folder in folders)):
+        # Listed again: a run may have begun while others were played.
+        if once or (folders and all(is_settled(folder) for folder in runs_below(out))):
             return
         time.sleep(pause)
+
+
+def runs_below(out: Path) -> list[Path]:
+    return sorted(file.parent for file in out.rglob(rows.FILE))
 
 
 def is_settled(folder: Path) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rbve import api, rows
+from rbve import api, cli, rows
 from rbve.evaluation import follow
 from rbve.evaluation.follow import Evaluated, Plan
 from rbve.policy import Policy
@@ -132,6 +134,33 @@ def test_reports_read_what_the_follower_measured(
         row for row in own.rows if row.metric == "train/loss"
     ]
     assert merged.last("final/return") == merged.last("return")
+
+
+def test_a_run_that_begins_meanwhile_is_followed_too(job: Job, tmp_path: Path) -> None:
+    trained(tmp_path / "made", job)
+    shutil.copytree(tmp_path / "made", tmp_path / "out" / "first")
+    seen: list[Path] = []
+
+    def meanwhile(found: Evaluated) -> None:
+        seen.append(found.folder)
+        if len(seen) == 1:
+            shutil.copytree(tmp_path / "made", tmp_path / "out" / "second")
+
+    follow.follow(tmp_path / "out", PLAN, meanwhile, pause=0.0)
+    assert [folder.name for folder in seen] == ["first", "second"]
+
+
+def test_waiting_for_runs_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", stop)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["follow", str(tmp_path / "typo")])
+    assert left.value.code == 130
+    assert f"waiting for runs below {tmp_path / 'typo'}\n" in capsys.readouterr().err
 
 
 def test_what_cannot_be_followed(job: Job, tmp_path: Path) -> None:
