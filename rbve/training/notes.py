@@ -16,18 +16,24 @@ def notes(name: str, data: Dataset, plans: Iterable[tuple[str, Mapping[str, Any]
     fragments = int(np.count_nonzero(~data.complete))
     if not fragments:
         return []
-    weigh, leave = [], []
+    weigh, leave, choose = [], [], False
     for algorithm, options in plans:
         if algorithms.load(algorithm).bootstrap == "return":
             leave.append(algorithm)
         elif options.get("filter", "none") != "none":
             weigh.append(algorithm)
+        choose |= algorithm == "filtered_bc"
     does = []
     if weigh:
         words = ", ".join(dict.fromkeys(weigh))
         does.append(f"the weights of {words} go by the return of the whole episode instead")
     if leave:
         does.append(f"{', '.join(dict.fromkeys(leave))} leaves them out")
+    if choose:
+        does.append(
+            "filtered_bc keeps those of episodes whose return exceeds the mean over fragments, in "
+            "which an episode counts as often as it has fragments"
+        )
     if not does:
         return []
     return [

@@ -20,6 +20,7 @@ from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.envs.base import Env
 from rbve.evaluation.fit import frames_in
+from rbve.evaluation.follow import POLICY as POLICY
 from rbve.evaluation.follow import offer
 from rbve.evaluation.host import evaluate_on_host
 from rbve.evaluation.lanes import LANES, open_lanes
@@ -35,7 +36,6 @@ from rbve.training.table import Table, pack, pack_sequences
 from rbve.training.update import Member, Program, TrainState, make_program, member_keys
 
 CHECKPOINT = "checkpoint.safetensors"
-POLICY = "policy.safetensors"
 
 
 class Progress(NamedTuple):
@@ -212,8 +212,17 @@ def check_fit(name: str, env: Any, dataset: Dataset, stack: int) -> None:
     if not fits or len(env.actions) != dataset.num_actions:
         raise ValueError(
             f"environment {name} has observations {tuple(env.obs_shape)} and {len(env.actions)} "
-            f"actions, the dataset {shape} and {dataset.num_actions}"
+            f"actions, the dataset {shape} and {dataset.num_actions}{remedy(env, dataset, fits)}"
         )
+
+
+def remedy(env: Any, dataset: Dataset, fits: bool) -> str:
+    """Data from elsewhere may show fewer actions than there are."""
+    origin = dataset.provenance.get("format")
+    if not fits or origin is None or dataset.num_actions > len(env.actions):
+        return ""
+    every = str(len(env.actions)) if origin == "rlu" else "and all their names"
+    return f"; if it shows only some of them, convert again with --actions {every}"
 
 
 class MemberRun:

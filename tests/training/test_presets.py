@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from rbve import api, rows
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.transitions import View, transitions
 from rbve.training import presets
-from rbve.training.run import POLICY
+from rbve.training.run import POLICY, check_fit
 
 SAMPLES = os.environ.get("RBVE_RLU_SAMPLES", "")
 TINY = ("--steps", "3", "--every", "3", "--batch-size", "4", "--hidden", "16")
@@ -121,10 +122,24 @@ def test_mc_cannot_learn_from_tuples() -> None:
     (note,) = notes("d", tuples(2), [("mc", {}), ("bc", {}), ("rdqn", {"filter": "none"})])
     assert note.startswith("d: 2 of 2 episodes are fragments")
     assert note.endswith("is not known: mc leaves them out")
+    (note,) = notes("d", tuples(2), [("filtered_bc", {})])
+    assert "mean over fragments, in which an episode counts as often as it has" in note
     whole = Dataset.from_episodes(
         [Episode.from_steps(np.zeros((3, 1)), [0, 1], [0.0, 1.0], True)], 2
     )
-    assert notes("d", whole, [("mc", {})]) == []
+    assert notes("d", whole, [("mc", {}), ("filtered_bc", {})]) == []
+
+
+def test_data_that_shows_too_few_actions_names_the_remedy() -> None:
+    episode = Episode.from_steps(np.zeros((3, 1), np.float32), [0, 1], [0.0, 1.0], True)
+    env = SimpleNamespace(obs_shape=(1,), actions=("a", "b", "c"))
+    for origin, words in (("rlu", "--actions 3$"), ("csv", "--actions and all their names$")):
+        data = Dataset.from_episodes([episode], 2, {"format": origin})
+        with pytest.raises(ValueError, match=f"some of them, convert again with {words}"):
+            check_fit("atari:X", env, data, 1)
+    recorded = Dataset.from_episodes([episode], 2, {"env": "catch"})
+    with pytest.raises(ValueError, match=r"the dataset \(1,\) and 2$"):
+        check_fit("atari:X", env, recorded, 1)
 
 
 @pytest.mark.skipif(not SAMPLES, reason="needs real records: set RBVE_RLU_SAMPLES to their folder")
