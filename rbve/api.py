@@ -85,18 +85,26 @@ def record(
         raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
     if epsilon and policy in ("online", "r2d2", "uniform", None):
         raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")
-    if preset not in (None, "rlu-atari") or (preset and policy != "online"):
-        raise ValueError(f"preset is 'rlu-atari', of the online agent; got {preset!r}")
-    if steps is not None and (
-        steps < 1 or episodes is not None or preset or policy not in ("online", "r2d2")
-    ):
-        raise ValueError(
-            f"steps are those of an online agent, at least 1 and in the place of episodes; got "
-            f"{steps}"
-        )
+    if preset not in (None, "rlu-atari"):
+        raise ValueError(f"preset is 'rlu-atari', an online agent; got {preset!r}")
+    if preset and policy != "online":
+        raise ValueError(f"preset {preset!r} is itself the agent that plays; leave policy out")
+    if steps is not None and policy not in ("online", "r2d2"):
+        raise ValueError("steps are those of an online agent; of another policy give episodes")
+    if steps is not None and (steps < 1 or episodes is not None):
+        raise ValueError(f"steps are at least 1, and in the place of episodes; got {steps}")
     if preset:
+        host_agent = dataclasses.replace(online_host.RLU_ATARI, steps=steps or 0)
         online_host.record_online_host(
-            env, Path(out), count, noise, seed, keep, overwrite, on_progress=on_progress
+            env,
+            Path(out),
+            count if steps is None else None,
+            noise,
+            seed,
+            keep,
+            overwrite,
+            host_agent,
+            on_progress,
         )
     elif policy == "r2d2":
         if episodes is not None or keep != 1:

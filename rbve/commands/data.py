@@ -51,7 +51,7 @@ def record(
         keep: Share of the episodes to keep, drawn at random (the paper keeps 0.1).
         overwrite: Replace an existing dataset.
         preset: rlu-atari = the paper's online agent for Atari: a million rows of replay, about 7 GB
-            of memory.
+            in a temporary file (in memory, where the disk has no room).
         steps: Environment steps to record, of "r2d2" or "online"; in the place of --episodes.
     """
     from rbve import api

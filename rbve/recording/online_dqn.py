@@ -25,9 +25,8 @@ from rbve.algorithms import NoOptions
 from rbve.envs.base import Env
 from rbve.networks.build import build
 from rbve.recording import priorities
+from rbve.training.spec import INT32
 from rbve.types import Array, Tree
-
-INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,14 @@ MINATAR = Options(
 def preset(env_name: str) -> Options:
     """What the agent is set to where nobody says."""
     return MINATAR if env_name.startswith("minatar:") else Options()
+
+
+def exploration(steps: Any, options: Any, minimum: Callable[..., Any] = jnp.minimum) -> Any:
+    """Share of random actions after so many steps: a line from 1 to `epsilon`, then constant."""
+    if not options.epsilon_steps:
+        return options.epsilon
+    done = minimum(steps / options.epsilon_steps, 1.0)
+    return 1.0 - done * (1.0 - options.epsilon)
 
 
 class Buffer(NamedTuple):
@@ -157,12 +164,6 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
             zero, zero, zero, zero, buffer, priorities.empty(rows),
         )  # fmt: skip
 
-    def exploration(steps: Array) -> Array | float:
-        if not options.epsilon_steps:
-            return options.epsilon
-        done = jnp.minimum(steps / options.epsilon_steps, 1.0)
-        return 1.0 - done * (1.0 - options.epsilon)
-
     def act(state: State) -> State:
         """One environment step, recorded; the windows it completes become samples."""
         key, key_act, key_step, key_reset = jax.random.split(state.key, 4)
@@ -171,7 +172,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         greedy = jnp.argmax(values).astype(jnp.int32)
         strike, which = jax.random.uniform(key_act, (2,))
         random = ops.uniform_action(which, actions, legal)
-        action = jnp.where(strike < exploration(state.steps), random, greedy)
+        action = jnp.where(strike < exploration(state.steps, options), random, greedy)
         env_state, outcome = env.step(state.env, action, key_step)
         ended = outcome.terminated | outcome.truncated
         legal_after = legal_in(env_state)

@@ -7,6 +7,7 @@ drawn from a ring of frames.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,8 +26,10 @@ from rbve.envs.base import Env, HostEnv
 from rbve.evaluation import lanes
 from rbve.evaluation.lanes import Decision, Trace, choose, episode_seeds
 from rbve.policy import Policy
+from rbve.recording.online_dqn import exploration
 from rbve.recording.record import (
     EXPERT,
+    NO_SHARE,
     SECONDS_PER_FLUSH,
     OnProgress,
     Progress,
@@ -59,7 +62,7 @@ class Options:
     clip_rewards: bool = True
     torso: str = "auto"
     hidden: tuple[int, ...] = ()
-    replay_on_disk: bool = False  # frames in a file instead of memory (7 GB at a million rows)
+    steps: int = 0  # environment steps of a recording, where no number of episodes is given
 
     @property
     def spec(self) -> Spec:
@@ -78,12 +81,6 @@ class Options:
 
 
 RLU_ATARI = Options()
-
-
-def exploration(step: int, options: Options) -> float:
-    """Share of random actions at an environment step: a line from 1, then constant."""
-    passed = min(step / options.epsilon_steps, 1.0) if options.epsilon_steps else 1.0
-    return options.epsilon + (1.0 - passed) * (1.0 - options.epsilon)
 
 
 class Agent:
@@ -139,15 +136,13 @@ class Agent:
         )
 
 
-def experience(env: HostEnv, options: Options, episodes: int, seed: int) -> Learning:
-    """An agent that is about to live through so many episodes."""
+def experience(env: HostEnv, options: Options, episodes: int | None, seed: int) -> Learning:
+    """An agent that is about to live through so many episodes, or `options.steps` steps."""
     first = env.reset(episode_seeds(seed, 0)[0])
     if env.legal is not None:
         raise ValueError(f"{env.name} masks actions, which this online agent does not learn with")
     agent = Agent(env, first.dtype == np.uint8, options, seed)
-    replay = Replay(
-        options.replay, env.obs_shape, first.dtype, options.stack, options.replay_on_disk
-    )
+    replay = Replay(options.replay, env.obs_shape, first.dtype, options.stack)
     return Learning(agent, replay, options, episodes, seed)
 
 
@@ -155,7 +150,7 @@ class Learning:
     """Acting and learning in turn; iterating gives episodes as they end."""
 
     def __init__(
-        self, agent: Agent, replay: Replay, options: Options, episodes: int, seed: int
+        self, agent: Agent, replay: Replay, options: Options, episodes: int | None, seed: int
     ) -> None:
         self.agent, self.replay, self.options = agent, replay, options
         self.episodes, self.seed = episodes, seed
@@ -163,10 +158,13 @@ class Learning:
         self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
 
     def __iter__(self) -> Iterator[Episode]:
-        for number in range(self.episodes):
-            yield episode_of(self.episode(number))
+        for number in itertools.count():
+            if number == self.episodes or (trace := self.episode(number)) is None:
+                return
+            yield episode_of(trace)
 
-    def episode(self, number: int) -> Trace:
+    def episode(self, number: int) -> Trace | None:
+        """None where the last step came before its end."""
         env = self.agent.env
         seed, rng = episode_seeds(self.seed, number)
         trace = Trace(number, rng)
@@ -174,9 +172,11 @@ class Learning:
         trace.see(outcome)
         self.replay.begin(outcome.obs)
         while not (outcome.terminated or outcome.truncated):
+            if self.episodes is None and self.steps >= self.options.steps:
+                return None
             q = self.agent.q(self.replay.frames(np.array([self.replay.rows - 1])))
             decision = Decision(np.argmax(q, axis=1), q)
-            epsilon = exploration(self.steps, self.options)
+            epsilon = exploration(self.steps, self.options, min)
             action = choose(trace, decision, 0, None, epsilon, len(env.actions))
             outcome = lanes.step(env, action)
             trace.reward.append(outcome.reward)
@@ -199,7 +199,7 @@ class Learning:
 def record_online_host(
     env_name: str,
     out: Path,
-    episodes: int,
+    episodes: int | None,
     noise: float = 0.0,
     seed: int = 0,
     keep: float = 1.0,
@@ -207,13 +207,20 @@ def record_online_host(
     options: Options = RLU_ATARI,
     on_progress: OnProgress = lambda progress: None,
 ) -> None:
-    """Everything the agent experiences; its last policy lies beside the data."""
-    if episodes < 1:
-        raise ValueError(f"episodes must be at least 1; got {episodes}")
+    """Everything the agent experiences; its last policy lies beside the data.
+
+    Without a number of episodes it ends after `options.steps` environment steps, and the episode
+    that runs then is left out.
+    """
+    total = options.steps if episodes is None else episodes
+    if total < 1:
+        raise ValueError(f"episodes or steps must be at least 1; got {total}")
+    if episodes is None and keep != 1:
+        raise ValueError(NO_SHARE)
     env = envs.load(env_name, noise)
     if isinstance(env, Env):
         raise ValueError(f"{env_name} runs inside JAX; record it without a preset")
-    chosen = sample_episodes(episodes, keep, seed)
+    chosen = None if episodes is None else sample_episodes(episodes, keep, seed)
     learning = experience(env, options, episodes, seed)
     clear_expert(out, overwrite)
     about = provenance(env_name, "online dqn", noise, seed, episodes, keep, options)
@@ -223,12 +230,16 @@ def record_online_host(
     waiting: list[Episode] = []
     flushed = time.monotonic()
     for number, episode in enumerate(learning):
-        waiting += [episode] if chosen[number] else []
-        if time.monotonic() - flushed > SECONDS_PER_FLUSH or number == episodes - 1:
+        waiting += [episode] if chosen is None or chosen[number] else []
+        if time.monotonic() - flushed > SECONDS_PER_FLUSH:
             writer.append(waiting)
             waiting, flushed = [], time.monotonic()
         done = number + 1
-        on_progress(Progress(done, float(episode.reward.sum()), done / episodes))
+        share = (learning.steps if episodes is None else done) / total
+        on_progress(Progress(done, float(episode.reward.sum()), share))
+    writer.append(waiting)
+    if not writer.manifest["episodes"]:
+        raise ValueError(f"{env_name}: no episode ended within {total} steps; give more")
     learning.agent.policy().save(out / EXPERT)
     writer.manifest["provenance"]["diverged_at"] = int(learning.agent.state.diverged_at)
     writer.finish()

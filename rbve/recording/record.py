@@ -27,6 +27,7 @@ from rbve.recording.snapshots import SnapshotJudge
 
 SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
 EXPERT = "expert.safetensors"
+NO_SHARE = "a share of the episodes can be kept where their number is given: episodes"
 
 # Episodes an online agent records by default: the paper's numbers.
 PAPER_EPISODES = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}
@@ -79,9 +80,7 @@ def record_online(
         raise ValueError(f"episodes must be at least 1; got {episodes}")
     env, quiet = inside_jax(env_name, noise)
     if episodes is None and keep != 1:
-        raise ValueError(
-            "a share of the episodes can be kept where their number is given: episodes"
-        )
+        raise ValueError(NO_SHARE)
     kept = None if episodes is None else sample_episodes(episodes, keep, seed)
     rows = rows_needed(env, episodes, options)
     clear_expert(out, overwrite)
@@ -129,8 +128,9 @@ def inside_jax(env_name: str, noise: float) -> tuple[Env, Env]:
     env, quiet = envs.load(env_name, noise), envs.load(env_name)
     if not isinstance(env, Env) or not isinstance(quiet, Env):
         raise ValueError(
-            f"the online agent runs inside JAX and {env_name} does not; record it with "
-            "--preset rlu-atari, --policy uniform or --policy FILE"
+            f"this online agent runs inside JAX and {env_name} does not; record it with "
+            "--preset rlu-atari (an online DQN without memory), --policy uniform, --policy FILE "
+            "or, in Pong, --policy script"
         )
     return env, quiet
 

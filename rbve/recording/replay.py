@@ -7,13 +7,15 @@ the ring is full the oldest rows make room, and a row is drawn only while all it
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
 
 import numpy as np
 
+from rbve.data.episode import NO_ACTION
 from rbve.training.layout import Picked
 
-NO_ACTION = -1
+IN_MEMORY = 1 << 31  # bytes of frames; more wait in a file, if the disk has room for it
 
 
 class Replay:
@@ -23,16 +25,19 @@ class Replay:
         obs_shape: tuple[int, ...],
         dtype: type | np.dtype,
         stack: int,
-        on_disk: bool = False,
+        on_disk: bool | None = None,  # None: by their size
     ) -> None:
         if capacity < stack + 2:
             raise ValueError(f"a replay of {capacity} rows is too small; give at least {stack + 2}")
         self.capacity, self.stack = capacity, stack
         shape = (capacity, *obs_shape)
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if on_disk is None:
+            on_disk = size > IN_MEMORY and shutil.disk_usage(tempfile.gettempdir()).free > size
         if on_disk:
             # The file has no name: it goes when the map does.
             with tempfile.TemporaryFile() as file:
-                file.truncate(math.prod(shape) * np.dtype(dtype).itemsize)
+                file.truncate(size)
                 self.obs: np.ndarray = np.memmap(file, dtype, "r+", shape=shape)
         else:
             self.obs = np.zeros(shape, dtype)

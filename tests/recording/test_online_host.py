@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import pytest
 from rbve import api, envs
 from rbve.data import load
 from rbve.policy import Policy
-from rbve.recording import online_host
-from rbve.recording.online_host import Options, exploration
+from rbve.recording import online_host, replay
+from rbve.recording.online_dqn import exploration
+from rbve.recording.online_host import Options
 from rbve.recording.record import EXPERT
 from rbve.recording.replay import Replay
 
@@ -111,10 +114,11 @@ def test_a_ring_too_small_is_refused() -> None:
 
 def test_exploration_falls_along_a_line() -> None:
     paper = online_host.RLU_ATARI
-    assert exploration(0, paper) == 1.0
-    assert exploration(125_000, paper) == pytest.approx((1 + 0.01) / 2)
-    assert exploration(250_000, paper) == exploration(10**7, paper) == pytest.approx(0.01)
-    assert exploration(0, Options(epsilon_steps=0)) == 0.01
+    assert exploration(0, paper, min) == 1.0
+    assert exploration(125_000, paper, min) == pytest.approx((1 + 0.01) / 2)
+    assert exploration(250_000, paper, min) == pytest.approx(0.01)
+    assert exploration(10**7, paper, min) == pytest.approx(0.01)
+    assert exploration(0, Options(epsilon_steps=0), min) == 0.01
 
 
 def test_the_preset_is_the_papers_table() -> None:
@@ -208,6 +212,10 @@ def test_recorded_episodes_and_the_policy_beside_them(tmp_path: Path) -> None:
         load(tmp_path / "other").obs.shape != data.obs.shape
         or (load(tmp_path / "other").obs != data.obs).any()
     )
+    steps = int(data.offsets[5]) - 5 + 2  # of five episodes, and two of the sixth
+    by_steps = dataclasses.replace(QUICK, steps=steps)
+    online_host.record_online_host(name, tmp_path / "steps", None, seed=3, options=by_steps)
+    np.testing.assert_array_equal(load(tmp_path / "steps").obs, data.obs[: data.offsets[5]])
     policy = Policy.load(tmp_path / "one" / EXPERT)
     assert policy.obs_shape == (8,)
     assert api.evaluate(policy, name, episodes=3)["return"] >= 1
@@ -249,5 +257,33 @@ def test_what_cannot_be_recorded(
             name, tmp_path / "x", **{"episodes": 2, "options": QUICK, **changes}
         )
     assert not list(tmp_path.iterdir())
-    with pytest.raises(ValueError, match="preset is 'rlu-atari'"):
-        api.record("gymnasium:CartPole-v1", tmp_path / "y", preset="rlu")
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"preset": "rlu"}, "preset is 'rlu-atari'"),
+        ({"preset": "rlu-atari", "policy": "uniform"}, "is itself the agent .* leave policy out"),
+        ({"policy": "uniform", "steps": 5}, "of an online agent; of another policy give episodes"),
+        ({"preset": "rlu-atari", "steps": 5, "episodes": 5}, "in the place of episodes"),
+        ({"preset": "rlu-atari", "steps": 5, "keep": 0.5}, "where their number is given"),
+        ({"preset": "rlu-atari", "steps": 2}, "no episode ended within 2 steps"),
+        ({}, "--policy FILE or, in Pong, --policy script"),
+        ({"policy": "r2d2"}, "online DQN without memory"),
+    ],
+)
+def test_choices_that_do_not_go_together(
+    choices: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        api.record("gymnasium:CartPole-v1", tmp_path / "y", **choices)
+
+
+def test_large_rings_lie_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If there is room."""
+    monkeypatch.setattr(replay, "IN_MEMORY", 799)
+    assert not isinstance(Replay(99, (1,), np.int64, 3).obs, np.memmap)
+    assert isinstance(Replay(100, (1,), np.int64, 3).obs, np.memmap)
+    full = shutil.disk_usage("/")._replace(free=800)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    assert not isinstance(Replay(100, (1,), np.int64, 3).obs, np.memmap)
