@@ -6,11 +6,10 @@ import time
 from pathlib import Path
 
 from rbve import api, console, rows
-from rbve.data.manifest import fingerprint
+from rbve.data.manifest import fingerprint, is_recorded
 from rbve.experiments.demo import PROBLEMS, Problem
 from rbve.recording.record import Progress, default_episodes
 from rbve.sweep import grid
-from rbve.sweep.study import is_recorded
 from rbve.training.spec import DataRef, Spec, resolve
 
 

@@ -256,6 +256,7 @@ def run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path)
 
 
 def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) -> None:
+    from rbve.data.manifest import is_recorded
     from rbve.sweep import study
     from rbve.sweep.audits import write_audits
     from rbve.sweep.frames import write_strips
@@ -263,7 +264,7 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
 
     size = study.scale_named(scale)
     wanted = study.recordings(list(chosen.values()), size)
-    missing = [each for each in wanted if not study.is_recorded(each.folder(out))]
+    missing = [each for each in wanted if not is_recorded(each.folder(out))]
     with console.bar(f"recording {len(missing)} datasets", len(missing), "") as bar:
         study.record_all(wanted, out, lambda each, fresh, last: bar.advance(fresh, last))
     with console.bar("auditing the data", len(wanted), "datasets") as bar:

@@ -52,6 +52,12 @@ def fingerprint(path: Path) -> str:
     return f"{zlib.crc32(repr(sorted(facts.items())).encode()):08x}"
 
 
+def is_recorded(path: Path) -> bool:
+    """Whether a store is there and was written to its end."""
+    file = path / MANIFEST
+    return file.is_file() and bool(read_json(file).get("finished"))
+
+
 def read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not path.exists():

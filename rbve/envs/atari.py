@@ -111,7 +111,7 @@ def make(option: str) -> HostEnv:
         import ale_py.roms
         import cv2  # noqa: F401
     except ImportError as error:
-        raise ValueError(
+        raise ImportError(
             f"{name} needs the packages ale-py and opencv: {INSTALL} ({error})"
         ) from error
     game, *settings = option.split(",")

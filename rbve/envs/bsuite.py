@@ -73,7 +73,7 @@ def make(experiment_id: str) -> HostEnv:
         import bsuite
         from bsuite import sweep
     except ImportError as error:
-        raise ValueError(f"{name} needs the package bsuite: {INSTALL} ({error})") from error
+        raise ImportError(f"{name} needs the package bsuite: {INSTALL} ({error})") from error
     if experiment_id not in sweep.SETTINGS:
         hint = did_you_mean(experiment_id, sweep.SWEEP, "bsuite:")
         experiments = sorted({known.split("/")[0] for known in sweep.SWEEP})

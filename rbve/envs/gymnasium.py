@@ -93,7 +93,7 @@ def make(env_id: str, **kwargs: Any) -> HostEnv:
     try:
         import gymnasium
     except ImportError as error:
-        raise ValueError(f"{name} needs the package gymnasium: {INSTALL} ({error})") from error
+        raise ImportError(f"{name} needs the package gymnasium: {INSTALL} ({error})") from error
     try:
         env = gymnasium.make(env_id, **kwargs)
     except (gymnasium.error.Error, ImportError) as error:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rbve.data.manifest import MANIFEST, fingerprint
+from rbve.data.manifest import MANIFEST, fingerprint, is_recorded
 from rbve.files import read_json, write_json
 
 FILE = "audits.json"
@@ -28,7 +28,7 @@ def write_audits(
     found = {}
     for manifest in sorted((out / "data").glob(f"*/*/{MANIFEST}")):
         folder = manifest.parent
-        if not read_json(manifest).get("finished"):
+        if not is_recorded(folder):
             continue
         name, mark = folder.relative_to(out).as_posix(), fingerprint(folder)
         if known.get(name, {}).get("fingerprint") != mark:

@@ -16,8 +16,8 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.data.formats import load
-from rbve.data.manifest import MANIFEST
-from rbve.files import read_json, write_atomically
+from rbve.data.manifest import is_recorded
+from rbve.files import write_atomically
 
 FOLDER = "frames"
 COUNT = 8
@@ -38,7 +38,7 @@ def write_strips(out: Path) -> list[Path]:
     """Of the study's finished recordings, one strip for each kind that holds images."""
     written = []
     for kind in sorted(each for each in (out / "data").glob("*") if each.is_dir()):
-        folder = next((each for each in sorted(kind.iterdir()) if is_finished(each)), None)
+        folder = next((each for each in sorted(kind.iterdir()) if is_recorded(each)), None)
         if folder is None:
             continue
         data = load(folder, verify=False)
@@ -47,11 +47,6 @@ def write_strips(out: Path) -> list[Path]:
             write_atomically(file, png(strip(data)))
             written.append(file)
     return written
-
-
-def is_finished(folder: Path) -> bool:
-    manifest = folder / MANIFEST
-    return manifest.is_file() and bool(read_json(manifest).get("finished"))
 
 
 def is_images(data: Dataset) -> bool:

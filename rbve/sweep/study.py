@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rbve.data.manifest import MANIFEST, fingerprint
+from rbve.data.manifest import MANIFEST, fingerprint, is_recorded
 from rbve.evaluation.players import ScriptPlayer
 from rbve.experiments import SCALES, Data, Experiment, Method, Scale, Settings
 from rbve.files import read_json, write_json
@@ -96,11 +96,6 @@ def recording(data: Data, scale: Scale, seed: int) -> Recording:
         data.memory,
         data.uniform,
     )
-
-
-def is_recorded(folder: Path) -> bool:
-    manifest = folder / MANIFEST
-    return manifest.exists() and bool(read_json(manifest).get("finished"))
 
 
 def record_all(

@@ -140,7 +140,7 @@ def test_a_missing_package_names_its_extra(
     package: str, env_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=package) as caught:
+    with pytest.raises(ImportError, match=package) as caught:
         envs.load(f"{package}:{env_id}")
     assert f'pip install "rbve[{package}]"' in str(caught.value)
 

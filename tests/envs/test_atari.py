@@ -221,5 +221,5 @@ def test_what_cannot_be_made(name: str, message: str) -> None:
 @pytest.mark.parametrize("package", ["ale_py.roms", "cv2"])
 def test_a_missing_package_names_its_extra(package: str, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=r'pip install "rbve\[atari\]"'):
+    with pytest.raises(ImportError, match=r'pip install "rbve\[atari\]"'):
         envs.load("atari:Pong")
