@@ -7,11 +7,12 @@ from pathlib import Path
 
 
 def prepare(least: int = 1) -> None:
-    """One single-threaded JAX device per core, and compiled programs kept between runs.
+    """One JAX device per core, and compiled programs kept between runs.
 
     Small networks gain nothing from threads inside one program: hand-over costs more than it
-    saves. Independent members on one device each use all cores, and so do batches of images split
-    over devices. There are `least` devices at least.
+    saves. (Large products, such as those of convolutions, still take several on one device.)
+    Independent members on one device each use all cores, and so do batches of images split over
+    devices. There are `least` devices at least.
     """
     os.environ.setdefault("PJRT_NPROC", "1")
     import jax
