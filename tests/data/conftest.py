@@ -1,4 +1,4 @@
-"""Logs as files of both kinds."""
+"""Logs as files of both kinds, and a native store."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.stores import numbered_dataset
+
+from rbve.data.formats import write
 
 Make = Callable[..., Path]
 
@@ -30,3 +33,9 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
         return path
 
     return write_log
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    write(numbered_dataset(12), tmp_path / "data")
+    return tmp_path / "data"
