@@ -231,8 +231,9 @@ def test_steps_are_an_online_agents(tmp_path: Path) -> None:
     assert shares == sorted(shares)
     api.record("catch", tmp_path / "b", policy="online", steps=95)
     assert load(tmp_path / "b").num_episodes == 10  # of 9 steps: the eleventh was running
-    for wrong in ({"policy": "uniform"}, {"policy": "online", "episodes": 3}):
-        with pytest.raises(ValueError, match="in the place of episodes"):
-            api.record("catch", tmp_path / "c", steps=10, **wrong)
+    with pytest.raises(ValueError, match="of another policy give episodes"):
+        api.record("catch", tmp_path / "c", policy="uniform", steps=10)
+    with pytest.raises(ValueError, match="in the place of episodes"):
+        api.record("catch", tmp_path / "c", policy="online", episodes=3, steps=10)
     with pytest.raises(ValueError, match="in the place of episodes"):
         api.record("catch", tmp_path / "c", policy="online", steps=0)
