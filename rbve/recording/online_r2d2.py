@@ -56,7 +56,7 @@ class Options:
     priority_exponent: float = 0.9
     importance_exponent: float = 0.6
     explore: int = 0  # environment steps in which ε falls from 1 to the ladder; 0 = it starts there
-    steps: int = 500_000  # environment steps of a recording
+    steps: int = 200_000  # environment steps of a recording
 
     @property
     def rows(self) -> int:
@@ -88,9 +88,10 @@ def preset(env_name: str) -> Options:
         return Options(memory=32, chunk=12, steps=50_000, min_replay=2_000)
     if env_name.startswith("xminigrid"):
         # Nothing pays but the goal, some ten steps away: look about first, and discount more.
+        far = "FourRooms" in env_name
         return Options(
-            gamma=0.98 if "FourRooms" in env_name else 0.97, explore=100_000, min_replay=20_000,
-            replay=500_000, steps_per_update=16, learning_rate=5e-4,
+            gamma=0.98 if far else 0.97, explore=100_000, min_replay=20_000, replay=500_000,
+            steps_per_update=16, learning_rate=5e-4, steps=300_000 if far else 200_000,
         )  # fmt: skip
     return Options()
 

@@ -57,7 +57,7 @@ def test_what_r2d2_records_has_a_folder_of_its_own(expert: float | None) -> None
 def test_steps_are_the_recorders_own() -> None:
     wanted = study.recordings([load_memory("memory")], experiments.SCALES["desk"])
     steps = {each.env: each.steps for each in wanted}
-    assert (steps["memory_len:10"], steps["collect:few"]) == (50_000, 500_000)
+    assert (steps["memory_len:10"], steps["collect:few"]) == (50_000, 200_000)
     assert all(each.memory and each.expert is None for each in wanted)
     assert len(wanted) == 6 * 4  # levels × datasets
     quick = study.recordings([load_memory("memory_coverage")], experiments.SCALES["quick"])
