@@ -85,3 +85,7 @@ def test_studies_page_shows_the_scales_and_an_experiment_that_loads() -> None:
     held: dict[str, object] = {}
     exec(blocks("docs/studies.md", "python"), held)
     assert isinstance(held["EXPERIMENT"], Experiment)
+
+
+def test_the_readme_shows_the_results() -> None:
+    run([sys.executable, str(ROOT / "tools" / "readme_results.py"), "--check"], ROOT)
