@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from rbve.report.canvas import power, thousands
 from rbve.report.chart import Scale
 
-MAX_DECADES = 12
+MAX_DECADES = 20
 SMALL = -3  # log₁₀: errors below a thousandth are as good as 0, and their ups and downs no news
 SIGNED_DECADES = 5  # of each sign: fewer, since what lies near 0 matters less there
 

@@ -1,6 +1,6 @@
 // Axes and numbers. A place on an axis is a share from 0 (low end) to 1 (high end).
 
-const MAX_DECADES = 12;
+const MAX_DECADES = 20;
 const SMALL = -3; // log₁₀: errors below a thousandth are as good as 0
 const SIGNED_DECADES = 5; // of each sign: fewer, since what lies near 0 matters less there
 
