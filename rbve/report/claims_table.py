@@ -15,14 +15,14 @@ from rbve.report.rules import VERDICTS, Judgement
 COLUMNS = (
     "verdict",
     "claim",
-    "judged again on",
-    "verdict there",
+    "measured here",
+    "rule",
+    "judged on",
     "in the paper",
     "the paper's numbers",
-    "judged on",
-    "measured here",
+    "judged again on",
+    "verdict there",
     "measured there",
-    "rule",
 )
 FILTERS = ("verdict", "judged again on", "verdict there")
 NOT_ASKED = "–"  # where nothing else stands in for the paper's data
@@ -33,14 +33,14 @@ def cells(each: Judged) -> tuple[str, ...]:
     return (
         found.verdict,
         claim.text,
-        claim.again.where if claim.again else NOT_ASKED,
-        again.verdict if again else NOT_ASKED,
+        found.measured,
+        claim.rule,
+        claim.here,
         claim.paper,
         claim.printed,
-        claim.here,
-        found.measured,
+        claim.again.where if claim.again else NOT_ASKED,
+        again.verdict if again else NOT_ASKED,
         again.measured if again else NOT_ASKED,
-        claim.rule,
     )
 
 
@@ -57,7 +57,7 @@ def section(judged: Sequence[Judged]) -> Section:
 
 
 def tally(judged: Sequence[Judged]) -> str:
-    """All claims, then those judged again, by what they were judged on."""
+    """All claims, then those judged again, by what they were judged on, where any was."""
     sentences = [f"{len(judged)} claims: {counted([each.judgement for each in judged])}."]
     for second in (MINATAR, MEMORY):
         found = [
@@ -65,9 +65,10 @@ def tally(judged: Sequence[Judged]) -> str:
             for each in judged
             if each.again and each.claim.again and each.claim.again.where == second.where
         ]
-        sentences.append(
-            f"The {len(found)} about {second.about}, on {second.where}: {counted(found)}."
-        )
+        if any(each.verdict != "not run" for each in found):
+            sentences.append(
+                f"The {len(found)} about {second.about}, on {second.where}: {counted(found)}."
+            )
     return " ".join(sentences)
 
 

@@ -224,7 +224,7 @@ def test_claims_are_filtered_by_what_and_how_they_were_judged_again(tab: Tab, pa
     shown = "[...document.querySelectorAll('table.claims tbody tr')].filter(r => !r.hidden)"
     assert tab.run(f"{shown}.map(r => r.cells[1].textContent)") == [TEXT]
     colours = tab.run(
-        f"{shown}.map(r => [r.cells[0], r.cells[3]].map(c => getComputedStyle(c).color))[0]"
+        f"{shown}.map(r => [r.cells[0], r.cells[8]].map(c => getComputedStyle(c).color))[0]"
     )
     assert colours[0] != colours[1]  # 'not here' and 'reproduced'
 
@@ -235,10 +235,10 @@ def test_on_a_phone_both_verdicts_stand_in_the_card(tab: Tab, page: Path) -> Non
     assert tab.run("document.documentElement.scrollWidth") == 390
     rows = "[...document.querySelectorAll('table.claims tr')]"
     row = f"{rows}.find(r => r.textContent.includes('{TEXT}'))"
-    labels = tab.run(f"[2, 3].map(k => getComputedStyle({row}.cells[k], '::before').content)")
+    labels = tab.run(f"[7, 8].map(k => getComputedStyle({row}.cells[k], '::before').content)")
     assert labels == ['"judged again on: "', '"verdict there: "']
-    assert tab.run(f"{row}.cells[2].textContent") == "MinAtar"
-    assert tab.run(f"{row}.cells[3].textContent") == "reproduced"
+    assert tab.run(f"{row}.cells[7].textContent") == "MinAtar"
+    assert tab.run(f"{row}.cells[8].textContent") == "reproduced"
     shown = f"[...{row}.cells].filter(c => c.textContent)"
     tops = tab.run(f"{shown}.map(c => c.getBoundingClientRect().top)")
     assert tops == sorted(set(tops))  # one below the other

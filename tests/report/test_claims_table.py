@@ -59,9 +59,7 @@ def test_the_page_opens_with_the_claims(study: Path, tmp_path: Path) -> None:
     left = len(CLAIMS) - 13
     assert f"{len(CLAIMS)} claims: 3 reproduced, 2 partly, 8 not here, {left} not run" in page
     again = [claim.again.where for claim in CLAIMS if claim.again]
-    for about, where in (("Atari", "MinAtar"), ("DeepMind Lab", "levels with memory")):
-        count = again.count(where)
-        assert f"The {count} about {about}, on {where}: 0 reproduced, 0 partly, 0 not here" in page
+    assert ", on MinAtar: " not in page  # nothing was judged there
     assert page.count('<td class="verdict') == len(CLAIMS) + len(again)
     lines = (tmp_path / "figures" / "claims.csv").read_text().splitlines()
     assert lines[0].startswith("verdict,claim,")
