@@ -60,14 +60,30 @@ def better(
     least: float = 0.0,
 ) -> Judgement:
     """Ours above (sign 1) or below (−1) each of the others, as judged() says."""
-    effects = {
-        name: effect
-        for name, other in others.items()
-        if (effect := difference(found, ours, other, where, measure, scale)) is not None
-    }
+    effects = compared(found, ours, others, where, measure, scale)
     if len(effects) < len(others):
-        return Judgement("not run", "no runs of " + listed(set(others) - set(effects)))
+        return lacking(others, effects)
     return judged(effects, sign, "against ", least)
+
+
+def compared(
+    found: Sequence[Final],
+    ours: Pick,
+    others: Mapping[str, Pick],
+    where: Where,
+    measure: str = SCORE,
+    scale: Callable[[Floats], Floats] = identity,
+) -> dict[str, Interval]:
+    """Ours − each of the others that has runs."""
+    effects = {
+        name: difference(found, ours, other, where, measure, scale)
+        for name, other in others.items()
+    }
+    return {name: effect for name, effect in effects.items() if effect is not None}
+
+
+def lacking(asked: Mapping[str, Any], effects: Mapping[str, Any]) -> Judgement:
+    return Judgement("not run", "no runs of " + listed(set(asked) - set(effects)))
 
 
 def better_everywhere(
@@ -87,8 +103,7 @@ def better_everywhere(
     apart = {
         f"{name}, {kind.label}": effect
         for kind in kinds
-        for name, other in others.items()
-        if (effect := difference(found, ours, other, kind.__eq__, measure, scale)) is not None
+        for name, effect in compared(found, ours, others, kind.__eq__, measure, scale).items()
     }
     if len(apart) < len(kinds) * len(others):
         return Judgement("not run", "some of " + listed(others) + " lack runs on some data")
@@ -203,7 +218,7 @@ def between(
     }
     effects = {name: interval(each, mean_of_tasks) for name, each in pairs.items() if each}
     if len(effects) < len(picks):
-        return Judgement("not run", "no runs of " + listed(set(picks) - set(effects)))
+        return lacking(picks, effects)
     return judged(effects, sign, least=least)
 
 
@@ -211,13 +226,9 @@ def similar(
     found: Sequence[Final], ours: Pick, others: Mapping[str, Pick], where: Where, margin: float
 ) -> Judgement:
     """Scores within a margin of each other, as near() says."""
-    effects = {
-        name: effect
-        for name, other in others.items()
-        if (effect := difference(found, ours, other, where)) is not None
-    }
+    effects = compared(found, ours, others, where)
     if len(effects) < len(others):
-        return Judgement("not run", "no runs of " + listed(set(others) - set(effects)))
+        return lacking(others, effects)
     return near(effects, margin)
 
 
@@ -233,7 +244,7 @@ def alike(
     pairs = {name: changes(found, pick, other or pick, there, here) for name, pick in picks.items()}
     effects = {name: interval(each, mean_of_tasks) for name, each in pairs.items() if each}
     if len(effects) < len(picks):
-        return Judgement("not run", "no runs of " + listed(set(picks) - set(effects)))
+        return lacking(picks, effects)
     return near(effects, margin)
 
 
@@ -307,7 +318,7 @@ def reaches(
         if tasks:
             means[name] = interval(tasks, mean_of_tasks)
     if len(means) < len(picks):
-        return Judgement("not run", "no runs of " + listed(set(picks) - set(means)))
+        return lacking(picks, means)
     return careful(Judgement(side_of(level, means, sign), told(means), means))
 
 

@@ -13,9 +13,9 @@ import minari
 import numpy as np
 import pytest
 from gymnasium import spaces
+from support import stores
 
 from rbve.data import Dataset, Episode, gather, load, write
-from rbve.data.dataset import OPTIONAL_COLUMNS
 from rbve.data.features import Feature, Features
 from rbve.data.formats import read, recognise
 from rbve.data.gather import groups
@@ -79,16 +79,9 @@ def rich() -> Dataset:
 
 
 def assert_same(found: Dataset, expected: Dataset) -> None:
-    rows = ("obs", "action", "reward", *OPTIONAL_COLUMNS)
-    for name in (*rows, "offsets", "terminated", "complete", "episode_return", "finals_known"):
-        ours, theirs = getattr(found, name), getattr(expected, name)
-        if theirs is None:
-            assert ours is None, name
-            continue
-        assert ours.dtype == theirs.dtype, name
-        np.testing.assert_array_equal(ours, theirs, err_msg=name)
-    for name in ("actions", "features", "provenance"):
-        assert getattr(found, name) == getattr(expected, name), name
+    stores.assert_same(found, expected)
+    assert found.features == expected.features
+    assert found.provenance == expected.provenance
 
 
 @pytest.mark.parametrize("format", WRITTEN)
