@@ -62,7 +62,7 @@ def test_levels_that_pay_once_are_looked_about_in_first() -> None:
     assert (grid.gamma, grid.steps_per_update, grid.learning_rate) == (0.97, 16, 5e-4)
     assert (grid.rows, grid.burn_in * grid.chunk, grid.memory, grid.n_step) == (60, 20, 64, 5)
     rooms = online_r2d2.preset("xminigrid:MiniGrid-FourRooms")
-    assert rooms == dataclasses.replace(grid, gamma=0.98)
+    assert rooms == dataclasses.replace(grid, gamma=0.98, steps=300_000)
     assert online_r2d2.preset("collect:few") == online_r2d2.Options()
     assert online_r2d2.Options().explore == 0
 
