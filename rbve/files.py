@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,27 @@ def refuse_to_overwrite(path: Path, overwrite: bool) -> None:
         raise ValueError(f"{path}: exists and is a folder; choose another path")
     if path.exists() and not overwrite:
         raise ValueError(f"{path}: already exists; pass --overwrite or choose another")
+
+
+def refuse_to_replace(
+    folder: Path,
+    overwrite: bool,
+    holds_dataset: Callable[[Path], bool],
+    strangers: Callable[[Path], Iterator[Path]],
+) -> None:
+    """Only a folder with the files of a dataset and nothing else may be replaced."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: exists and is not a folder; choose another path")
+    if not any(folder.iterdir()):
+        return
+    if not holds_dataset(folder):
+        raise ValueError(f"{folder}: the folder is not empty and holds no dataset; choose another")
+    if not overwrite:
+        raise ValueError(f"{folder}: already holds a dataset; pass --overwrite or choose another")
+    for entry in strangers(folder):
+        raise ValueError(f"{entry}: not a file of the dataset around it; move it away first")
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from rbve.data.minari.layout import (
     open_layout,
 )
 from rbve.data.source import Source
-from rbve.files import replacing, write_json
+from rbve.files import refuse_to_replace, replacing, write_json
 
 STORES: dict[str, Any] = {"hdf5": hdf5_store, "arrow": arrow_store, "parquet": arrow_store}
 
@@ -71,7 +71,7 @@ def write(source: Source, path: Path, overwrite: bool = False, data_format: str 
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
     if data_format == "hdf5":
         require_h5py()
-    refuse_to_overwrite(path, overwrite)
+    refuse_to_replace(path, overwrite, holds_dataset, strangers)
     with replacing(path) as partial:
         write_data(source, path, partial / "data", data_format)
 
@@ -110,19 +110,13 @@ def write_data(source: Source, path: Path, folder: Path, data_format: str) -> No
     )
 
 
-def refuse_to_overwrite(path: Path, overwrite: bool) -> None:
-    """Only a folder with a Minari dataset and nothing else may be replaced."""
-    if not path.exists():
-        return
-    if not path.is_dir():
-        raise ValueError(f"{path}: exists and is not a folder; choose another path")
-    if not any(path.iterdir()):
-        return
-    if data_folder(path) != path / "data":
-        raise ValueError(f"{path}: the folder is not empty and holds no dataset; choose another")
-    if not overwrite:
-        raise ValueError(f"{path}: already holds a dataset; pass --overwrite or choose another")
+def holds_dataset(path: Path) -> bool:
+    return data_folder(path) == path / "data"
+
+
+def strangers(path: Path) -> Iterator[Path]:
+    """What is no file of a Minari dataset."""
     for entry in (*path.iterdir(), *(path / "data").iterdir()):
         episode = entry.parent != path and entry.name.isdecimal()
         if not episode and entry.name not in ("data", METADATA, HDF5_FILE):
-            raise ValueError(f"{entry}: not a file of the dataset around it; move it away first")
+            yield entry

@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from rbve.data.manifest import (
     row_bytes,
 )
 from rbve.data.source import Source, parts_of
-from rbve.files import read_json, replacing, write_json
+from rbve.files import read_json, refuse_to_replace, replacing, write_json
 
 CHUNK = 1 << 24  # bytes checked at a time
 
@@ -49,7 +49,7 @@ class Writer:
         features: Features | None = None,
     ) -> None:
         self.path = Path(path)
-        refuse_to_overwrite(self.path, overwrite)
+        refuse_to_replace(self.path, overwrite, holds_dataset, strangers)
         if self.path.exists():
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True)
@@ -161,23 +161,13 @@ def stored_dtype(values: np.ndarray) -> str:
     return values.dtype.newbyteorder("<").str
 
 
-def refuse_to_overwrite(path: Path, overwrite: bool) -> None:
-    """Only a folder with the files of a dataset and nothing else may be replaced."""
-    if not path.exists():
-        return
-    if not path.is_dir():
-        raise ValueError(f"{path}: exists and is not a folder; choose another path")
-    if not any(path.iterdir()):
-        return
-    if not holds_dataset(path):
-        raise ValueError(f"{path}: the folder is not empty and holds no dataset; choose another")
-    if not overwrite:
-        raise ValueError(f"{path}: already holds a dataset; pass --overwrite or choose another")
+def strangers(folder: Path) -> Iterator[Path]:
+    """What is no file of a store, nor left over by a writer that was killed."""
     ours = {MANIFEST, *(f"{name}.bin" for name in (*ROW_COLUMNS, *EPISODE_COLUMNS))}
-    for entry in sorted(path.iterdir()):
-        left_over = entry.name.startswith(f".{MANIFEST}.")  # by a writer that was killed
+    for entry in sorted(folder.iterdir()):
+        left_over = entry.name.startswith(f".{MANIFEST}.")
         if not entry.is_file() or not (entry.name in ours or left_over):
-            raise ValueError(f"{entry}: not a file of the dataset around it; move it away first")
+            yield entry
 
 
 def holds_dataset(path: Path) -> bool:
@@ -190,7 +180,7 @@ def holds_dataset(path: Path) -> bool:
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
-    refuse_to_overwrite(path, overwrite)
+    refuse_to_replace(path, overwrite, holds_dataset, strangers)
     with replacing(path) as partial:
         writer = None
         for part in source.parts:
