@@ -33,6 +33,7 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
+    console.replace_unknown_letters()
     try:
         with console.one_line_errors():
             call = parse(given)

@@ -6,12 +6,13 @@ import dataclasses
 import io
 import json
 import math
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any, NoReturn
+
+EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
 
 
 class Bar:
@@ -158,6 +159,13 @@ def show_policies(folders: Sequence[Path], at_most: int = 8) -> None:
         print(f"and {len(folders) - at_most} more beside them", file=sys.stderr)
 
 
+def replace_unknown_letters() -> None:
+    """Where a terminal's alphabet lacks some: λ as ? rather than an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """The parser's boxed complaint as one line; help passes through."""
@@ -168,8 +176,20 @@ def one_line_errors() -> Iterator[None]:
     except SystemExit as stop:
         if stop.code in (0, None):
             raise
-        words = re.sub(r"[─│╭╮╰╯┆]+", " ", caught.getvalue())
-        fail(re.sub(r"\s+", " ", words).strip())
+        fail(unboxed(caught.getvalue()))
+
+
+def unboxed(complaint: str) -> str:
+    """Its sections in a row, without the title, and without what explains an option at length."""
+    sections: list[dict[str, None]] = [{}]
+    for line in complaint.splitlines():
+        inside = line.strip("│")
+        if line.startswith("╭") or not inside.strip(" ─-╰╯"):  # plain where letters are ASCII
+            sections.append({})
+        elif not inside.startswith(EXPLANATION):
+            sections[-1][inside.strip()] = None  # what is said twice is said once
+    said = sections[1:] if any(sections[1:]) else sections  # the first holds the title
+    return "; ".join(" ".join(section) for section in said if section)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:

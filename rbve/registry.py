@@ -14,7 +14,7 @@ def names(folder: Path) -> list[str]:
 
 def summary(folder: Path, name: str) -> str:
     """First line of a file's docstring, read without importing it."""
-    doc = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text()))
+    doc = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8")))
     return (doc or name).splitlines()[0].rstrip(".")
 
 

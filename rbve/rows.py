@@ -52,14 +52,14 @@ class RowFile:
 
     def keep(self, count: int) -> None:
         """Start from the first `count` rows on disk."""
-        lines = self.path.read_text().splitlines()[1 : count + 1] if count else []
+        lines = self.path.read_text(encoding="utf-8").splitlines()[1 : count + 1] if count else []
         if len(lines) < count:
             raise ValueError(f"{self.path}: {len(lines)} rows, the checkpoint counted {count}")
         self.count = count
         write_atomically(self.path, ("\n".join([self.header, *lines]) + "\n").encode())
 
     def append(self, rows: Sequence[Row]) -> None:
-        with open(self.path, "a") as file:
+        with open(self.path, "a", encoding="utf-8") as file:
             file.writelines(json.dumps(row._asdict()) + "\n" for row in rows)
             file.flush()
             os.fsync(file.fileno())

@@ -201,6 +201,20 @@ def test_exit_code_of_the_process(tmp_path: Path) -> None:
     assert "no such dataset" in found.stderr
 
 
+def test_a_terminal_with_few_letters() -> None:
+    plain = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "rbve.cli", "reproduce", "--help"]
+    found = subprocess.run(
+        command,
+        capture_output=True,
+        check=False,
+        env={**os.environ, **plain, "PYTHONCOERCECLOCALE": "0"},
+    )
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert b"strength of the ranking term" in found.stdout
+    assert found.stdout.isascii()
+
+
 # What goes wrong
 
 
@@ -215,7 +229,7 @@ def test_exit_code_of_the_process(tmp_path: Path) -> None:
         (["train", "DATA", "--set", "lam"], "NAME=VALUE"),
         (["train", "DATA", "--set", "lam=much"], "takes a number"),
         (["train", "DATA", "--set", "filter=nonsense"], "filter"),
-        (["train", "DATA", "--step", "5"], "--step"),
+        (["train", "DATA", "--step", "5"], "rbve: Unrecognized options: --step, 5; Perhaps"),
         (["train", "DATA", "--steps", "0"], "steps must lie in"),
         (["train", "DATA", "--steps", "many"], "steps"),
         (["train", "DATA", "--batch-size", "0"], "batch_size must lie in"),
@@ -227,9 +241,9 @@ def test_exit_code_of_the_process(tmp_path: Path) -> None:
         (["train"], "DATA needs"),
         (["train", "DATA", "--algorithm"], "--algorithm needs"),
         (["train", "DATA", "--seed"], "--seed needs"),
-        (["trian", "DATA"], "trian"),
+        (["trian", "DATA"], "; Available subcommands: demo, record"),
         (["record", "cach", "--out", "OUT"], "Did you mean 'catch'?"),
-        (["record", "catch"], "--out"),
+        (["record", "catch"], "rbve: Missing from rbve record: --out PATH; For full"),
         (["record", "catch", "--out", "OUT", "--episodes", "0"], "at least 1"),
         (["record", "catch", "--out", "OUT", "--noise", "2"], "probability"),
         (["record", "catch", "--out", "OUT", "--policy", "NOWHERE"], "no such file"),

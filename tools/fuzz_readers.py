@@ -166,7 +166,7 @@ def findings(output: Path) -> str:
         return ""
     first: dict[str, int] = {}
     often: Counter[str] = Counter()
-    for entry in file.read_text().splitlines():
+    for entry in file.read_text(encoding="utf-8").splitlines():
         number, key = entry.split("\t")
         first[key] = min(first.get(key, int(number)), int(number))
         often[key] += 1

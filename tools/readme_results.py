@@ -52,7 +52,7 @@ def score(values: dict[int, float]) -> str:
 
 
 def main() -> None:
-    text = README.read_text()
+    text = README.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, found, after = rest.partition(END)
     if not found:

@@ -174,7 +174,7 @@ class Writer:
         with pa.ipc.new_file(str(folder / "part-0.arrow"), batch.schema) as file:
             file.write_batch(batch)
         facts = {"id": index, "total_steps": steps, **episode.facts}
-        (folder / METADATA).write_text(json.dumps(facts))
+        (folder / METADATA).write_text(json.dumps(facts), encoding="utf-8")
 
     def close(self) -> None:
         pass
