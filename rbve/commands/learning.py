@@ -104,7 +104,8 @@ def train(
         n_step: Window of summed rewards.
         clip_rewards: Clip rewards to [-1, 1].
         eval_episodes: Episodes per evaluation.
-        final_evaluations: Last evaluations whose mean is the final figure.
+        final_evaluations: Last evaluations whose mean is the final figure; none
+            from the first half of the updates.
         keep: Share of the episodes to train on.
         keep_seed: Seed of that choice.
         side: Only episodes above, or not above, the mean return.

@@ -27,6 +27,7 @@ from rbve.evaluation.lanes import LANES, open_lanes
 from rbve.evaluation.rollout import Evaluation, make_rollout
 from rbve.policy import Policy
 from rbve.training.measures import final_rows, normalised
+from rbve.training.spec import averaged
 
 WAITING = "waiting"
 POLICY = "policy.safetensors"
@@ -119,7 +120,8 @@ def evaluate_one(folder: Path, policy: Policy, plan: Plan, final: bool) -> Itera
         measured |= normalised(measured["return"], run.facts)
         fresh = [rows.Row(step, name, value, n) for name, (value, n) in measured.items()]
     if final:
-        last = job["spec"]["final_evaluations"]
+        spec = job["spec"]
+        last = averaged(spec["steps"], spec["every"], spec["final_evaluations"])
         fresh += final_rows(step, evaluations([*run.rows, *fresh])[-last:])
     if fresh:
         rows.write(run._replace(rows=[*run.rows, *fresh]), folder / rows.EVALUATION)

@@ -30,7 +30,7 @@ from rbve.rows import Row, RowFile
 from rbve.training.checkpoint import read_tensors, write_tensors
 from rbve.training.measures import facts, final_rows, mean_metrics, normalised
 from rbve.training.parallel import Team, team
-from rbve.training.spec import Job, Spec
+from rbve.training.spec import Job, Spec, averaged
 from rbve.training.stream import Stream, advance_streams
 from rbve.training.table import Table, pack, pack_sequences
 from rbve.training.update import Member, Program, TrainState, make_program, member_keys
@@ -280,7 +280,7 @@ class MemberRun:
 
     def record(self, state: TrainState, sums: Any, evaluation: Any, until: int) -> dict[str, float]:
         """Rows of the interval that ended at `until`, then the checkpoint that counts them."""
-        self.state = state
+        self.state, spec = state, self.job.spec
         diverged = int(state.diverged_at)
         updates = (diverged if diverged >= 0 else until) - self.step
         rows = [
@@ -290,14 +290,15 @@ class MemberRun:
         if evaluation is not None:
             measured = evaluation.summary(self.program.algorithm.values)
             measured |= normalised(measured["return"], self.facts)
-            self.evaluations = [*self.evaluations, measured][-self.job.spec.final_evaluations :]
+            self.evaluations = [*self.evaluations, measured][-spec.final_evaluations :]
             rows += [Row(until, name, value, n) for name, (value, n) in measured.items()]
         self.step = until
-        self.finished = until >= self.job.spec.steps or diverged >= 0
+        self.finished = until >= spec.steps or diverged >= 0
         if diverged >= 0:
             rows.append(Row(until, "diverged_at", float(diverged), 1))
         if self.finished:
-            rows += final_rows(until, self.evaluations)
+            last = averaged(spec.steps, spec.every, spec.final_evaluations)
+            rows += final_rows(until, self.evaluations[-last:])
         self.rows.append(rows)
         if self.finished:
             self.policy(state).save(self.folder / POLICY)

@@ -49,7 +49,7 @@ class Spec:
     env: str | None = None  # environment to evaluate in; None = data only
     eval_episodes: int = 100  # episodes per evaluation
     eval_epsilon: float = 0.4**8  # share of random actions in evaluation (paper: .4⁸)
-    final_evaluations: int = 5  # last evaluations averaged for the final figure
+    final_evaluations: int = 5  # last ones averaged for the final figure, none of the first half
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
@@ -130,6 +130,12 @@ class DataRef:
         if self.side != "all":
             dataset = dataset.filter_by_return(self.side)  # type: ignore[arg-type]
         return dataset.subsample(self.keep, self.keep_seed)
+
+
+def averaged(steps: int, every: int, wanted: int) -> int:
+    """Of a run's last evaluations: as many as wanted, but none from its first half."""
+    evaluations = -(-steps // every)
+    return min(wanted, max(1, evaluations // 2))
 
 
 @dataclass(frozen=True)

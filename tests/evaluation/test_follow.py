@@ -68,8 +68,8 @@ def test_every_snapshot_is_played_while_training_goes_on(job: Job, tmp_path: Pat
         )
         assert found[step, "return"] == alone[step]["return"]
     assert len({found[step, "value_error"] for step in STEPS}) == len(STEPS)
-    final = np.mean([alone[step]["return"][0] for step in STEPS])
-    assert found[300, "final/return"] == (pytest.approx(final), 150)
+    final = np.mean([alone[step]["return"][0] for step in STEPS[-2:]])  # of five
+    assert found[300, "final/return"] == (pytest.approx(final), 60)
 
 
 def test_stopped_anywhere_it_gives_the_same_rows(

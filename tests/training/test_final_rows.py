@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from rbve.rows import Row
 from rbve.training.measures import final_rows
+from rbve.training.spec import averaged
 
 
 def test_an_evaluation_that_measured_nothing_does_not_count() -> None:
@@ -27,3 +30,11 @@ def test_nothing_measured_is_said() -> None:
     assert math.isnan(row.value)
     assert row.n == 0
     assert final_rows(90, []) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "every", "wanted", "last"),
+    [(100, 5, 5, 5), (100, 10, 5, 5), (100, 20, 5, 2), (100, 30, 5, 2), (9, 9, 5, 1), (9, 4, 1, 1)],
+)
+def test_none_of_the_first_half(steps: int, every: int, wanted: int, last: int) -> None:
+    assert averaged(steps, every, wanted) == last

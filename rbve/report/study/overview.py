@@ -13,6 +13,7 @@ from rbve.report.study.gather import Study, shown
 from rbve.report.study.html import paragraph, table
 from rbve.rows import Run
 from rbve.sweep.results import theory_runs
+from rbve.training.spec import averaged
 
 COLUMNS = ("experiment", "question", "in the paper", "runs")
 
@@ -52,6 +53,7 @@ def scale_words(runs: Sequence[Run]) -> str:
     for each in found:
         datasets.setdefault(each.problem, set()).add(each.seed)
         settings.setdefault((each.problem, shown(each)), set()).add(each.settings)
+    last = [averaged(s["steps"], s["every"], s["final_evaluations"]) for s in specs]
     return (
         f"{span(len(seeds) for seeds in datasets.values())} datasets per problem; "
         f"{span(s['steps'] for s in specs)} updates a run with batches of "
@@ -60,7 +62,7 @@ def scale_words(runs: Sequence[Run]) -> str:
         f"updates; {span(len(each) for each in settings.values())} settings per method and "
         f"problem; an evaluation of {span(s['eval_episodes'] for s in specs)} episodes every "
         f"{span(s['every'] for s in specs)} updates, the last "
-        f"{span(s['final_evaluations'] for s in specs)} averaged."
+        f"{span(last)} averaged."
     )
 
 
