@@ -27,7 +27,7 @@ SCALES = (
         name="quick",
     ),
     Scale(
-        4, 10_000, episodes=1.0, settings=2, evaluations=5, eval_episodes=100, batch_size=8,
+        4, 5_000, episodes=1.0, settings=2, evaluations=5, eval_episodes=100, batch_size=8,
         name="desk",
     ),
     Scale(
