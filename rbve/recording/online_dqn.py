@@ -253,7 +253,9 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         # Items drawn twice carry the same error, so equal indices carry equal values.
         return state._replace(
             params=params,
-            target=jnp.where(updates % options.target_period == 0, params, state.target),
+            target=jax.lax.cond(
+                updates % options.target_period == 0, lambda: params, lambda: state.target
+            ),
             opt=opt,
             updates=updates,
             key=key,

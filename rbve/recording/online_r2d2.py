@@ -296,7 +296,9 @@ def make_agent(env: Env, options: Options) -> Agent:
         priority = jnp.where(valid, jnp.maximum(mixed, 1e-6) ** options.priority_exponent, 0.0)
         return state._replace(
             params=params,
-            target=jnp.where(updates % options.target_period == 0, params, state.target),
+            target=jax.lax.cond(
+                updates % options.target_period == 0, lambda: params, lambda: state.target
+            ),
             opt=opt,
             updates=updates,
             key=key,

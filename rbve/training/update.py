@@ -126,14 +126,15 @@ def make_program(
         """Adam, unless the gradient is not finite: then nothing changes but `diverged_at`."""
         norm2 = jnp.vdot(grad, grad)
         finite = jnp.isfinite(norm2)
-        direction, opt = optimiser.update(grad, state.opt)
-        kept = jax.tree.map(
-            lambda new, old: jnp.where(finite, new, old),
-            (state.params - learning_rate * direction, opt),
-            (state.params, state.opt),
-        )
+
+        def step() -> tuple[Array, Tree]:
+            direction, opt = optimiser.update(grad, state.opt)
+            return state.params - learning_rate * direction, opt
+
+        # A branch, not a selection: that would pass over all weights and moments once more.
+        params, opt = jax.lax.cond(finite, step, lambda: (state.params, state.opt))
         diverged_at = jnp.where(finite, state.diverged_at, state.step)
-        return TrainState(kept[0], state.target, kept[1], state.step + finite, diverged_at), norm2
+        return TrainState(params, state.target, opt, state.step + finite, diverged_at), norm2
 
     def metric_zeros(member: Member) -> dict[str, Array]:
         given = layout.batch(layout.blank(spec.batch_size), member.g_scale)  # type: ignore[arg-type]
@@ -169,7 +170,8 @@ def make_program(
 
     def synced(state: TrainState, member: Member) -> TrainState:
         due = state.step % member.target_period == 0
-        return state._replace(target=jnp.where(due, state.params, state.target))
+        target = jax.lax.cond(due, lambda: state.params, lambda: state.target)
+        return state._replace(target=target)
 
     def advance(
         state: TrainState, rows: Any, member: Member, until: Array
