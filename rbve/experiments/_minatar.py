@@ -18,7 +18,7 @@ SCALES = (
         name="quick",
     ),
     Scale(
-        4, 20_000, episodes=1.0, settings=1, evaluations=5, eval_episodes=64, batch_size=32,
+        4, 10_000, episodes=0.5, settings=1, evaluations=5, eval_episodes=64, batch_size=32,
         name="desk",
     ),
     Scale(
