@@ -9,6 +9,7 @@ from html import escape
 
 from rbve.report.claims.claim import MEMORY, MINATAR
 from rbve.report.claims.judge import Judged
+from rbve.report.claims.tables import HERE as OWN_TABLES
 from rbve.report.page import Section
 from rbve.report.rules import VERDICTS, Judgement
 
@@ -57,8 +58,11 @@ def section(judged: Sequence[Judged]) -> Section:
 
 
 def tally(judged: Sequence[Judged]) -> str:
-    """All claims, then those judged again, by what they were judged on, where any was."""
+    """All claims; those that only the paper's own words speak about; those judged again."""
+    own = [each.judgement for each in judged if each.claim.here == OWN_TABLES]
     sentences = [f"{len(judged)} claims: {counted([each.judgement for each in judged])}."]
+    if own:
+        sentences.append(f"Of these {len(own)} set the paper against itself: {counted(own)}.")
     for second in (MINATAR, MEMORY):
         found = [
             each.again
@@ -82,14 +86,14 @@ def as_html(judged: Sequence[Judged]) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
     rows = "".join(row(each) for each in judged)
     return f"""<p class="headline">{tally(judged)}</p>
-<p>Effects are mean paired differences over datasets with 95% bootstrap intervals; scores are
-normalised (0 random, 100 the online agent's best). The setting of each method is chosen on other
-datasets than the one it is reported on. Rules were written down before the runs, but for
-theory's. R-BVE and R-DQN stand here with V̂ standardised and λ chosen like any setting; with the
-paper's raw weights at λ = .005 they are in the tables below. Claims about Atari and DeepMind Lab
-are judged twice by one rule: where bsuite stands in for them, or the paper's own table, and again
-on MinAtar or on levels with memory; "all six problems" are all games there, and with a memory
-DDQN is R2D2 and R-DQN is R-R2D2.</p>
+<p>Effects are mean paired differences over recordings with 95% bootstrap intervals; scores are
+normalised (0 random, 100 the online agent's best). Rules were committed before any row was read,
+but for theory's and for those that say so. Experiments with several settings a method report on a
+dataset the setting chosen on the others; where a figure has one setting, R-BVE and R-DQN stand at
+λ = .005, the paper's. V̂ is standardised; R-BVE with the paper's raw weights is in the tables
+below. Claims about Atari and DeepMind Lab are judged twice by one rule: where bsuite stands in for
+them, or the paper's own table, and again on MinAtar or on levels with memory; "all six problems"
+are all games there, and with a memory DDQN is R2D2 and R-DQN is R-R2D2.</p>
 <div class="scroll" role="region" tabindex="0" aria-label="Table: claims">
 <table class="claims filterable" data-filters="{",".join(FILTERS)}" data-caption="claims">
 <thead><tr>{head}</tr></thead>

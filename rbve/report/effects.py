@@ -1,16 +1,20 @@
-"""Effects: paired differences in a measure, by dataset, each kind of data counting alike."""
+"""Effects: paired differences in a measure, by recording, each environment counting alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from rbve.report.across import Interval, interval, mean_of_tasks
 from rbve.report.finals import SCORE, Final, Problem, aligned, on_other_datasets
 from rbve.report.statistics import Floats
 
 Where = Callable[[Problem], bool]
+Kinds = tuple[Problem, Problem]  # of data: what is compared with what
+Gaps = dict[str, Floats]  # recordings of one kind -> a difference for each
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,20 @@ def identity(value: Floats) -> Floats:
     return value
 
 
+def same(found: Sequence[Final], where: Where) -> list[Kinds]:
+    return [(problem, problem) for problem in problems(found, where)]
+
+
+def matched(found: Sequence[Final], there: Where, here: Where) -> list[Kinds]:
+    """Two kinds of data each, of one environment."""
+    return [
+        (first, second)
+        for first in problems(found, there)
+        for second in problems(found, here)
+        if first.env == second.env
+    ]
+
+
 def difference(
     found: Sequence[Final],
     ours: Pick,
@@ -51,60 +69,69 @@ def difference(
     scale: Callable[[Floats], Floats] = identity,
 ) -> Interval | None:
     """Ours − theirs; None where no kind of data has both."""
-    pairs = {}
-    for problem in problems(found, where):
-        mine, other = aligned(
-            values(found, ours, problem, measure), values(found, theirs, problem, measure)
-        )
-        gap = scale(mine) - scale(other)
-        if len(gap):
-            pairs[problem.label] = gap
-    if not pairs:
-        return None
-    return interval(pairs, mean_of_tasks)
+    tasks = gaps(found, ours, theirs, same(found, where), measure, scale)
+    return interval(tasks, mean_of_tasks) if tasks else None
 
 
-def changes(
+def gaps(
     found: Sequence[Final],
     ours: Pick,
     theirs: Pick,
-    there: Where,
-    here: Where,
+    kinds: Sequence[Kinds],
     measure: str = SCORE,
     scale: Callable[[Floats], Floats] = identity,
-) -> dict[str, Floats]:
-    """Ours on one kind of data − theirs on another, dataset by dataset, by pair of kinds."""
-    pairs = {}
-    for first, second in matched(found, there, here):
-        a, b = aligned(values(found, ours, first, measure), values(found, theirs, second, measure))
-        if len(a):
-            pairs[f"{first.label} − {second.label}"] = scale(a) - scale(b)
-    return pairs
-
-
-def matched(found: Sequence[Final], there: Where, here: Where) -> list[tuple[Problem, Problem]]:
-    return [
-        (first, second)
-        for first in problems(found, there)
-        for second in problems(found, here)
-        if first.env == second.env
-    ]
+) -> Gaps:
+    """Ours on the first kind of data − theirs on the second."""
+    return by_recording(
+        (
+            pair,
+            together(
+                lambda a, b: scale(a) - scale(b),
+                values(found, ours, pair[0], measure),
+                values(found, theirs, pair[1], measure),
+            ),
+        )
+        for pair in kinds
+    )
 
 
 def excess(
     found: Sequence[Final],
     ours: Pick,
     theirs: Pick,
-    there: Where,
-    here: Where,
+    kinds: Sequence[Kinds],
     fold: Callable[[Floats], Floats] = identity,
-) -> Interval | None:
+) -> Gaps:
     """How much more our score changes from one kind of data to another than theirs."""
-    pairs = {}
-    for kinds in matched(found, there, here):
-        a, b, c, d = aligned(
-            *(values(found, pick, kind, SCORE) for pick in (ours, theirs) for kind in kinds)
+    return by_recording(
+        (
+            pair,
+            together(
+                lambda a, b, c, d: fold(a - b) - fold(c - d),
+                *(values(found, pick, kind, SCORE) for pick in (ours, theirs) for kind in pair),
+            ),
         )
-        if len(a):
-            pairs[" − ".join(kind.label for kind in kinds)] = fold(a - b) - fold(c - d)
-    return interval(pairs, mean_of_tasks) if pairs else None
+        for pair in kinds
+    )
+
+
+def together(combine: Callable[..., Floats], *groups: dict[int, float]) -> dict[int, float]:
+    """Of the datasets all groups have."""
+    seeds = sorted(set.intersection(*map(set, groups)))
+    return dict(zip(seeds, combine(*aligned(*groups)), strict=True))
+
+
+def by_recording(found: Iterable[tuple[Kinds, dict[int, float]]]) -> Gaps:
+    """One number for each recording, the mean over what was kept of it.
+
+    Shares of one recording are not independent, and resampling takes them to be.
+    """
+    parts: dict[str, list[dict[int, float]]] = {}
+    for pair, gap in found:
+        if gap:
+            name = " − ".join(dict.fromkeys(kind.recording for kind in pair))
+            parts.setdefault(name, []).append(gap)
+    means = {
+        name: together(lambda *each: np.mean(each, axis=0), *own) for name, own in parts.items()
+    }
+    return {name: np.array(list(own.values())) for name, own in means.items() if own}

@@ -36,12 +36,18 @@ class Problem:
     script: bool = False  # ε is that of a player written for the game
 
     @property
-    def label(self) -> str:
+    def recording(self) -> str:
+        """What was recorded, whatever is kept of it."""
         words = [self.env]
         if self.noise:
             words.append(f"noise {self.noise:g}")
         if self.epsilon is not None:
             words.append(f"{'script' if self.script else 'expert'} ε {self.epsilon:g}")
+        return ", ".join(words)
+
+    @property
+    def label(self) -> str:
+        words = [self.recording]
         if self.keep != 0.1:
             words.append(f"{self.keep:.0%}")
         if self.side != "all":

@@ -1,4 +1,5 @@
-"""How a claim is judged. Each rule was written down before the runs it judges.
+"""How a claim is judged. Rules were committed before any row they judge was read; docs/studies.md
+lists the three that were corrected afterwards, and why.
 
     reproduced   the effect is there, its 95% interval excludes 'no effect' (lies within the margin
                  where scores are to be similar), and at least ENOUGH datasets of every kind of
@@ -9,8 +10,8 @@
     not run      there are no runs to judge by
 
 Where a claim has parts and "the weaker counts", a part that is not here is enough for 'not here'.
-An effect is a mean over kinds of data of paired differences, dataset by dataset; its interval
-resamples datasets within each kind.
+An effect is a mean over environments of paired differences, recording by recording; its interval
+resamples recordings within each environment.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ import numpy as np
 from rbve.report.across import Interval, interval, mean_of_tasks
 from rbve.report.effects import (
     SCORE,
+    Gaps,
     Pick,
     Where,
-    changes,
     difference,
     excess,
+    gaps,
     identity,
+    matched,
     problems,
+    same,
     values,
 )
 from rbve.report.finals import Final
@@ -212,11 +216,12 @@ def between(
 
     Kinds are paired by environment, datasets by seed; then as judged() says.
     """
-    pairs = {
-        name: changes(found, pick, pick, there, here, measure, scale)
+    kinds = matched(found, there, here)
+    effects = {
+        name: interval(each, mean_of_tasks)
         for name, pick in picks.items()
+        if (each := gaps(found, pick, pick, kinds, measure, scale))
     }
-    effects = {name: interval(each, mean_of_tasks) for name, each in pairs.items() if each}
     if len(effects) < len(picks):
         return lacking(picks, effects)
     return judged(effects, sign, least=least)
@@ -226,10 +231,8 @@ def similar(
     found: Sequence[Final], ours: Pick, others: Mapping[str, Pick], where: Where, margin: float
 ) -> Judgement:
     """Scores within a margin of each other, as near() says."""
-    effects = compared(found, ours, others, where)
-    if len(effects) < len(others):
-        return lacking(others, effects)
-    return near(effects, margin)
+    kinds = same(found, where)
+    return near({name: gaps(found, ours, other, kinds) for name, other in others.items()}, margin)
 
 
 def alike(
@@ -241,21 +244,36 @@ def alike(
     other: Pick | None = None,
 ) -> Judgement:
     """A score on one kind of data is that (of another method) on another kind, as near() says."""
-    pairs = {name: changes(found, pick, other or pick, there, here) for name, pick in picks.items()}
-    effects = {name: interval(each, mean_of_tasks) for name, each in pairs.items() if each}
-    if len(effects) < len(picks):
-        return lacking(picks, effects)
-    return near(effects, margin)
+    kinds = matched(found, there, here)
+    return near(
+        {name: gaps(found, pick, other or pick, kinds) for name, pick in picks.items()}, margin
+    )
 
 
-def near(effects: Mapping[str, Interval], margin: float) -> Judgement:
-    """Reproduced: every interval within ±margin. Partly: every mean."""
+def near(asked: Mapping[str, Gaps], margin: float) -> Judgement:
+    """Reproduced: every interval within ±margin, and every environment's mean. Partly: every mean
+    over environments, which may lie within because they cancel."""
+    effects = {name: interval(each, mean_of_tasks) for name, each in asked.items() if each}
+    if len(effects) < len(asked):
+        return lacking(asked, effects)
+    apart = {name: {kind: float(own.mean()) for kind, own in asked[name].items()} for name in asked}
+    steady = all(abs(mean) <= margin for each in apart.values() for mean in each.values())
     verdict: Verdict = "not here"
-    if all(-margin <= e.low and e.high <= margin for e in effects.values()):
+    if steady and all(-margin <= e.low and e.high <= margin for e in effects.values()):
         verdict = "reproduced"
     elif all(abs(e.value) <= margin for e in effects.values()):
         verdict = "partly"
-    return careful(Judgement(verdict, told(effects), effects))
+    words = "; ".join(
+        f"{name} {shown(effects[name])}, apart: "
+        + ", ".join(f"{short(kind)} {signed(mean)}" for kind, mean in each.items())
+        for name, each in apart.items()
+    )
+    return careful(Judgement(verdict, words, effects))
+
+
+def short(kinds: str) -> str:
+    """Of two kinds of data, the environment they share."""
+    return kinds.partition(",")[0] if " − " in kinds else kinds
 
 
 def steadier(
@@ -292,10 +310,10 @@ def moving(
     effects = {}
     for name, pick in ours.items():
         for other, theirs in others.items():
-            effect = excess(found, pick, theirs, there, here, fold)
-            if effect is None:
+            tasks = excess(found, pick, theirs, matched(found, there, here), fold)
+            if not tasks:
                 return Judgement("not run", f"no runs of {name} and {other} on both kinds of data")
-            effects[f"{name} − {other}"] = effect
+            effects[f"{name} − {other}"] = interval(tasks, mean_of_tasks)
     return judged(effects, sign)
 
 
@@ -327,7 +345,12 @@ def told(effects: Mapping[str, Interval], before: str = "") -> str:
 
 
 def shown(effect: Interval) -> str:
-    return f"{effect.value:+.3g} [{effect.low:+.3g}, {effect.high:+.3g}] (n={effect.n})"
+    low, high = signed(effect.low), signed(effect.high)
+    return f"{signed(effect.value)} [{low}, {high}] (n={effect.n})"
+
+
+def signed(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−")
 
 
 def listed(names: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,31 @@ def test_effects_are_paired_by_dataset_and_averaged_over_problems() -> None:
     assert effect.value == ((1 + 3) / 2 - 6) / 2  # each problem counts alike
     assert effect.n == 5
     assert (effect.low, effect.high) == ((1 - 6) / 2, (3 - 6) / 2)
+
+
+def test_shares_of_one_recording_count_once() -> None:
+    half = replace(CATCH, keep=0.5)
+    found = (
+        runs("a", [10, 20]) + runs("b", [9, 17])
+        + runs("a", [5, 5], half) + runs("b", [0, 4], half)
+        + runs("a", [1, 1], POLE) + runs("b", [0, 0], POLE)
+    )  # fmt: skip
+    effect = effects.difference(found, A, B, everywhere)
+    assert effect is not None
+    # catch: (1 + 5)/2 and (3 + 1)/2; cartpole: 1 and 1.
+    assert effect.value == ((3 + 2) / 2 + 1) / 2
+    assert (effect.n, effect.fewest) == (4, 2)
+    assert (effect.low, effect.high) == ((2 + 1) / 2, (3 + 1) / 2)
+
+
+def test_similar_scores_are_similar_everywhere() -> None:
+    found = runs("a", [0, 0, 0, 0]) + runs("b", [3, 3, 3, 3])
+    assert rules.similar(found, A, {"b": B}, everywhere, 10).verdict == "reproduced"
+    # −3 on catch and +21 on cartpole: 9 on average, but not on cartpole.
+    found += runs("a", [21] * 4, POLE) + runs("b", [0] * 4, POLE)
+    judged = rules.similar(found, A, {"b": B}, everywhere, 10)
+    assert judged.verdict == "partly"
+    assert judged.measured == "b +9 [+9, +9] (n=8), apart: cartpole +21, catch −3"
 
 
 def test_rising() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from rbve.report.effects import Pick
@@ -22,6 +22,7 @@ LOW, HIGH = 0.05, 0.5  # 'low data' is this share of the episodes or less, 'high
 EXPERT = 90.0  # normalised score that 'almost reaches' the online agent's best
 CLOSE = 10.0  # points of normalised score that still count as 'similar'
 ORDERS = 2.0  # log₁₀: 'orders of magnitude' is a factor of 100 or more
+LATER = "a row added after the first rows were read"
 ALL_SIX = "all six problems (10% of the episodes)"
 
 FOR_ATARI, FOR_LAB = "bsuite for Atari", "bsuite for DeepMind Lab"
@@ -112,6 +113,13 @@ def along(algorithm: str) -> list[tuple[str, Pick]]:
 
 
 ORDER = ("not run", "not here", "partly", "reproduced")
+
+
+def beside(counts: Judgement, name: str, other: Judgement) -> Judgement:
+    """The first judges; what the other measured is told as well."""
+    if counts.verdict == "not run":
+        return counts
+    return replace(counts, measured=f"{counts.measured}; {name}: {other.measured}")
 
 
 def worst(*parts: Judgement) -> Judgement:

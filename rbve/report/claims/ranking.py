@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rbve.report.claims.claim import CLOSE, FOR_ATARI, Claim, quiet
+from rbve.report.claims.claim import CLOSE, FOR_ATARI, LATER, Claim, quiet
 from rbve.report.effects import Pick
 from rbve.report.rules import better, similar
+from rbve.report.statistics import logarithm
 
 BASE = {
     "filter": "exponential",
@@ -42,6 +43,22 @@ CLAIMS = (
         "section 'Ranking regularization'",
         "better: R-BVE with the exponential weight − with none; no noise",
         lambda found: better(found, rbve(), {"no weight": rbve(filter="none")}, quiet),
+        experiment="filters",
+    ),
+    Claim(
+        "Without a weight the ranking term can make values over-estimate",
+        "appendix 'Pairwise Ranking Loss for Q-learning'",
+        "better (lower): log₁₀(1 + over-estimation error) of R-BVE with the exponential weight − "
+        f"with none; no noise; {LATER}",
+        lambda found: better(
+            found,
+            rbve(),
+            {"no weight": rbve(filter="none")},
+            quiet,
+            "overestimation",
+            -1,
+            logarithm,
+        ),
         experiment="filters",
     ),
     Claim(

@@ -16,6 +16,7 @@ from rbve.report.claims.claim import (
     FILTERED,
     FOR_ATARI,
     IQN,
+    LATER,
     MC,
     RBVE,
     RDQN,
@@ -121,6 +122,12 @@ CLAIMS = (
         "sections 'Introduction' and 'Discussion'",
         f"better: R-BVE − {{DDQN, CQL, REM, BCQ}}, {ALL_SIX}",
         lambda found: better(found, RBVE, BASELINES, standard),
+    ),
+    Claim(
+        "Ranking, weighted by success, works better in practice than CQL's regularisation",
+        "section 'Related work'",
+        f"better: R-DQN − CQL, both on DDQN, {ALL_SIX}; {LATER}",
+        lambda found: better(found, RDQN, {"CQL": CQL}, standard),
     ),
     Claim(
         "BVE and R-BVE improve on the behaviour that made the data",
