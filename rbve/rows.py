@@ -116,7 +116,10 @@ def find(paths: Iterable[Path]) -> list[Run]:
             raise ValueError(f"{path}: no such file or folder")
         files = [path] if path.is_file() else sorted([*path.rglob(FILE), *path.rglob(PACKED)])
         if not files:
-            raise ValueError(f"{path}: no {FILE} below; train with `rbve train ... --out {path}`")
+            raise ValueError(
+                f"{path}: no {FILE} below; train with `rbve train ... --out {path}` or "
+                f"`rbve reproduce ... --out {path}`"
+            )
         runs += [with_evaluation(run, file) for file in files for run in read_all(file)]
     return runs
 

@@ -228,14 +228,18 @@ def reproduce(
     del api  # sets JAX up
     named = experiments.names() if "all" in name else name
     loaded = {each: experiments.load(each) for each in named}
-    for each, experiment in loaded.items():
-        if isinstance(experiment, experiments.Theory):
-            run_theory(each, experiment, scale, out / "theory" / each)
     trained = {
         k: each.with_noise(noise) if noise else each
         for k, each in loaded.items()
         if isinstance(each, experiments.Experiment)
     }
+    if noise and not trained:
+        raise ValueError(f"--noise is for experiments with data; {', '.join(named)} needs none")
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out}: is a file; give a folder with --out")
+    for each, experiment in loaded.items():
+        if isinstance(experiment, experiments.Theory):
+            run_theory(each, experiment, scale, out / "theory" / each)
     if trained:
         run_study(trained, scale, out)
 

@@ -51,6 +51,12 @@ class Recording:
         return out / "data" / name / str(self.seed)
 
     @property
+    def size(self) -> str:
+        if self.steps and self.expert is None and self.script is None and not self.uniform:
+            return f"{self.steps:,} steps"
+        return f"{self.episodes:,} episodes"
+
+    @property
     def online(self) -> Recording:
         """The recording whose best snapshot is the expert."""
         return replace(self, expert=None)
@@ -107,6 +113,7 @@ def record_all(
 
     Progress: a recording, the share of it that came about since last told, its last return.
     """
+    check_sizes(wanted, out)
     out = out.absolute()  # ViZDoom changes the working directory while it starts
     for experts in (False, True):
         missing = [
@@ -115,6 +122,24 @@ def record_all(
             if (each.expert is not None) == experts and not is_recorded(each.folder(out))
         ]
         local.on_all_devices(lambda each: record_one(each, out, on_progress), missing)
+
+
+def check_sizes(wanted: Sequence[Recording], out: Path) -> None:
+    """Recordings of another scale must not pass for those of this one."""
+    for each in wanted:
+        folder = each.folder(out)
+        if not is_recorded(folder):
+            continue
+        about = read_json(folder / MANIFEST)["provenance"]
+        episodes = about["recorded_episodes"]
+        held = (
+            f"{about['agent']['steps']:,} steps" if episodes is None else f"{episodes:,} episodes"
+        )
+        if held != each.size:
+            raise ValueError(
+                f"{folder}: holds a recording of {held}, and this scale takes {each.size}; "
+                "give another --out, or the scale it was made with"
+            )
 
 
 def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> None:

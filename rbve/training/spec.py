@@ -174,7 +174,11 @@ class Job:
 
     @property
     def id(self) -> str:
-        text = json.dumps(self.to_json(), sort_keys=True)
+        """Of what is learned from what, wherever that lies: data is known by its fingerprint."""
+        content = self.to_json()
+        if self.data.fingerprint:
+            del content["data"]["path"]
+        text = json.dumps(content, sort_keys=True)
         return f"{self.spec.algorithm_name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def all_rows(out: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
-    # Jobs know their data by its path: a relative one makes two studies comparable.
+    # Rows name the path of their data: a relative one makes two studies comparable.
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         out = Path("study")
@@ -64,6 +65,22 @@ def test_data_is_what_the_experiment_says(done: Path) -> None:
     online = load(done / "data" / "catch-0" / "1")
     assert online.provenance["behaviour"] == "online dqn"
     assert expert.provenance["reference"] == online.provenance["reference"]
+
+
+def test_recordings_of_another_scale_do_not_pass(done: Path) -> None:
+    larger = replace(TINY, episodes=0.02)
+    with pytest.raises(ValueError, match="holds a recording of 20 episodes, and this .* 40 epis"):
+        study.record_all(study.recordings([CATCH], larger), done)
+    study.record_all(study.recordings([CATCH], TINY), done)  # nothing is missing, nothing refused
+
+
+def test_a_study_is_the_same_by_any_path(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = all_rows(done)
+    monkeypatch.chdir(done.parent.parent)
+    told: list[Progress] = []
+    study.run({"catch": CATCH}, TINY, done, told.append)
+    assert told == []  # nothing was trained again
+    assert all_rows(done) == before
 
 
 def test_jobs_are_all_combinations(done: Path) -> None:
