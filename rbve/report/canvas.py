@@ -7,9 +7,11 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
+
+from rbve.report.chart import minus
 
 SIZE = 9.0  # points, all labels
 LINE = SIZE * 1.35 / 72  # inches per line of labels
@@ -31,14 +33,6 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: searchable and small
     "svg.hashsalt": "rbve",  # equal input, equal file
 }
-
-
-class Drawing(NamedTuple):
-    kind: str  # for file names
-    title: str
-    description: str  # what the figure shows, in words
-    svg: str  # for inlining: no prolog, no namespaces, ids unique by `prefix`
-    png: bytes
 
 
 @contextmanager
@@ -76,8 +70,8 @@ def inline(svg: str, prefix: str) -> str:
 def thousands(value: float) -> str:
     for size, sign in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
-            return f"{value / size:g}{sign}"
-    return f"{value:g}"
+            return minus(f"{value / size:g}{sign}")
+    return minus(f"{value:g}")
 
 
 def power(value: float) -> str:

@@ -110,7 +110,8 @@ def words(chart: Chart) -> str:
                 hidden[each.name] = hidden.get(each.name, 0) + lost
         near = near_marks(chart, panel)
         place = f" ({panel.title})" if panel.title else ""
-        far += [f"{m.name} {m.value:.4g}{place}" for m in panel.marks if m not in near]
+        away = [mark for mark in panel.marks if mark not in near]
+        far += [f"{mark.name} {minus(f'{mark.value:.4g}')}{place}" for mark in away]
     parts = [chart.note]
     if hidden:
         counts = ", ".join(f"{name} {count}" for name, count in hidden.items())
@@ -151,6 +152,11 @@ def near_marks(chart: Chart, panel: Panel) -> list[Mark]:
     low, high = min(found), max(found)
     reach = 2 * max(high - low, 1e-9 + 0.05 * max(abs(low), abs(high)))
     return [mark for mark in shown if low - reach <= mark.value <= high + reach]
+
+
+def minus(text: str) -> str:
+    """A number with the sign that is as wide as a plus."""
+    return text.replace("-", "−")
 
 
 def known(value: Any) -> Any:

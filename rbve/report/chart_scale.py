@@ -11,9 +11,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from rbve.report.canvas import power, thousands
 from rbve.report.chart import Scale
 
-MAX_DECADES = 20
+MAX_DECADES = 33  # from SMALL to the 10³⁰ that values not finite count as
 SMALL = -3  # log₁₀: errors below a thousandth are as good as 0, and their ups and downs no news
-SIGNED_DECADES = 5  # of each sign: fewer, since what lies near 0 matters less there
+SIGNED_SMALL = -2  # of both signs, lest the way through 0 takes all the room
 
 
 class Axis:
@@ -91,14 +91,14 @@ def is_power(value: float) -> bool:
 
 
 def symlog(found: Sequence[float]) -> tuple[float, list[float]]:
-    """Where the axis becomes logarithmic, and at most eight ticks per side, ascending."""
+    """Where the axis becomes logarithmic, and at most nine ticks, ascending."""
     sizes = [abs(value) for value in found if value] or [1.0]
     low, high = -min(found, default=0.0), max(found, default=0.0)
-    decades = SIGNED_DECADES if low > 0 else MAX_DECADES
+    least = SIGNED_SMALL if low > 0 else SMALL
     top = math.ceil(math.log10(max(sizes)) - 1e-9)
     small = math.floor(math.log10(min(sizes)) + 1e-9)
-    bottom = min(max(small, top - decades, SMALL), top - 1)
-    step = math.ceil((top - bottom) / 6)
+    bottom = min(max(small, top - MAX_DECADES, least), top - 1)
+    step = math.ceil((top - bottom) / (3 if low > 0 and high > 0 else 6))
     powers = [10.0**k for k in range(top, bottom - 1, -step)][::-1]
     below = [-p for p in reversed(powers) if p < 10.0**step * low * (1 - 1e-9)] if low > 0 else []
     above = [p for p in powers if low <= 0 or p < 10.0**step * high * (1 - 1e-9)]

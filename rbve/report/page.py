@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
@@ -17,6 +17,7 @@ from rbve.report.chart import Chart
 
 PAGE = "index.html"
 FIGURES = "figures"
+ENDINGS = ("png", "svg", "csv")  # of a chart's files
 STYLES = ("chart.css", "table.css")
 SCRIPTS = ("scale.js", "chart.js", "series.js", "explore.js", "table.js", "page.js")
 
@@ -29,22 +30,35 @@ STYLE = web("page.css")  # of all pages
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure that is no chart: drawn once, for white paper. Its words stand beside it."""
+
+    name: str  # as a chart's
+    title: str
+    note: str
+    svg: str  # to stand inside the page: no prolog, ids of its own
+    files: Mapping[str, bytes]  # to lie beside the page, by ending
+
+
+@dataclass(frozen=True)
 class Section:
-    """A heading, HTML, charts below one another, HTML. Only `title` is escaped here.
+    """A heading, HTML, pictures, charts, HTML. Only `title` is escaped here.
 
     In the HTML: `scroll` makes wide things scroll in themselves (<div class="scroll" tabindex="0"
     role="region" aria-label="...">), `headline` is a larger first sentence, `muted` small print,
-    <figure class="picture"> a white card for a picture drawn for white paper, and
+    <figure class="picture"> a white card for an image that has no files of its own, and
     <table class="filterable" data-filters="column, other"> gets search, filters and sorting.
     """
 
-    id: str  # letters, digits, hyphens; unique within the page, its charts included
+    id: str  # letters, digits, hyphens; unique within the page, its figures included
     title: str
     body: str  # before the charts
     charts: tuple[Chart, ...] = ()
     after: str = ""
     short: str = ""  # for the table of contents; default: the title
     files: Mapping[str, bytes] = field(default_factory=dict)  # to lie beside the figures
+    pictures: tuple[Picture, ...] = ()  # before the charts
+    first: bool = False  # before all other sections, whoever lists them
 
 
 def write(
@@ -62,10 +76,13 @@ def write(
     if page.is_dir():
         raise ValueError(f"{page}: is a folder; name a file that ends in .html or another folder")
     check_names(sections)
+    sections = sorted(sections, key=lambda each: not each.first)
     folder = page.parent / FIGURES
     for each in (chart for section in sections for chart in section.charts):
         write_figure(each, folder)
-    for held in (files or {}, *(section.files for section in sections)):
+    drawn = (picture for section in sections for picture in section.pictures)
+    beside = ({f"{each.name}.{end}": data for end, data in each.files.items()} for each in drawn)
+    for held in (*beside, files or {}, *(section.files for section in sections)):
         for name, content in held.items():
             write_atomically(folder / name, content)
     write_atomically(page, encode(document(sections, title, about)))
@@ -84,12 +101,18 @@ def write_figure(chart: Chart, folder: Path) -> None:
 def check_names(sections: Sequence[Section]) -> None:
     """Names become ids and file names: plain, and each once."""
     seen: set[str] = set()
-    for name in (n for s in sections for n in (s.id, *(chart.name for chart in s.charts))):
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", name):
-            raise ValueError(f"name {name!r} of a section or chart: use letters, digits, hyphens")
-        if name in seen:
-            raise ValueError(f"two sections or charts of one page are named {name!r}")
-        seen.add(name)
+    for each in sections:
+        drawn = [picture.name for picture in each.pictures]
+        for name in (each.id, *drawn, *(chart.name for chart in each.charts)):
+            check_name(name, seen)
+            seen.add(name)
+
+
+def check_name(name: str, seen: set[str]) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", name):
+        raise ValueError(f"name {name!r} of a section or figure: use letters, digits, hyphens")
+    if name in seen:
+        raise ValueError(f"two sections or figures of one page are named {name!r}")
 
 
 def encode(text: str) -> bytes:
@@ -145,6 +168,7 @@ def section(each: Section) -> str:
     return f"""<section aria-labelledby="{each.id}">
 <h2 id="{each.id}">{escape(each.title)}</h2>
 {each.body}
+{"".join(picture(drawn) for drawn in each.pictures)}
 {f'<div class="charts">{figures}</div>' if figures else ""}
 {each.after}
 </section>
@@ -155,9 +179,31 @@ def figure(chart: Chart) -> str:
     """Words and data; the browser draws the rest."""
     kind = "chart wide" if len(chart.panels) > 1 else "chart"
     return f"""<figure class="{kind}" id="{chart.name}">
-<figcaption><h3>{escape(chart.title)}</h3>
-<p class="muted">{escape(charts.words(chart))}</p></figcaption>
+{caption(chart.title, charts.words(chart))}
 <script type="application/json">{embedded(charts.as_json(chart))}</script>
-<noscript><p>Picture: {FIGURES}/{chart.name}.png; numbers: {FIGURES}/{chart.name}.csv</p></noscript>
+{links(chart.name, ENDINGS)}
 </figure>
 """
+
+
+def picture(drawn: Picture) -> str:
+    words = escape(f"{drawn.title}. {drawn.note}")
+    svg = drawn.svg.replace("<svg", f'<svg role="img" aria-label="{words}"', 1)
+    return f"""<figure class="picture" id="{drawn.name}">
+{caption(drawn.title, drawn.note)}
+<div class="scroll" role="region" tabindex="0" aria-label="Picture: {escape(drawn.title)}">
+{svg}</div>
+{links(drawn.name, drawn.files)}
+</figure>
+"""
+
+
+def caption(title: str, note: str) -> str:
+    return f"""<figcaption><h3>{escape(title)}</h3>
+<p class="muted">{escape(note)}</p></figcaption>"""
+
+
+def links(name: str, endings: Iterable[str]) -> str:
+    """To the files beside the page."""
+    found = (f'<a href="{FIGURES}/{name}.{end}">{end.upper()}</a>' for end in endings)
+    return f'<p class="files muted">{" · ".join(found)}</p>'

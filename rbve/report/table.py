@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
+from rbve.report.chart import minus
 from rbve.report.labels import CLIPPED, REFERENCES
 from rbve.report.statistics import Estimate
 from rbve.report.summary import MEASURES, Method, Problem
@@ -112,9 +113,9 @@ def number(value: float | None, places: int | None = None) -> str:
         return "0"
     if size >= 1e6 or 0 < size < 1e-6:
         mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa}e{int(exponent)}"
-    text = f"{value:.{decimals(size) if places is None else places}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
+        return minus(f"{mantissa}e{int(exponent)}")
+    text = f"{value:,.{decimals(size) if places is None else places}f}"
+    return minus(text) if text.strip("-0.") else text.removeprefix("-")
 
 
 def tables(problems: Sequence[Problem]) -> list[Table]:

@@ -1,32 +1,24 @@
-"""What the theory figures share: panels of fixed size, a heading above, intervals of shares."""
+"""What the theory figures share: panels of fixed size, words above them, intervals, files."""
 
 from __future__ import annotations
 
+import csv
 import io
 import math
 import textwrap
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from rbve.report.canvas import LINE, MUTED, SIZE, Drawing, inline
+from rbve.report.canvas import LINE, MUTED, SIZE, inline
+from rbve.report.page import Picture, encode
 from rbve.rows import Run
 
-GRID = "#ececec"
 WRAP = 112  # letters of a note per line
 Z = 1.959964  # 95% of a normal distribution
-
-
-class Panel(NamedTuple):
-    """One line with intervals."""
-
-    name: str
-    colour: str
-    dash: Any
-    points: Sequence[tuple[float, float, float, float]]  # x, y, low, high
 
 
 def wilson(hits: float, n: int) -> tuple[float, float]:
@@ -49,66 +41,36 @@ def keyed(run: Run, start: str, numbers: bool = False) -> dict[str, float]:
     return {key: value for key, value in found.items() if not numbers or key.isdigit()}
 
 
-def panels(
-    rows: int,
-    columns: int | Sequence[int],
-    width: float,
-    height: float,
-    gap: tuple[float, float],
-) -> tuple[Figure, list[list[Axes]]]:
-    """Axes in inches. One number of columns: each `width` wide; several: each row `width` wide."""
-    counts = [columns] * rows if isinstance(columns, int) else list(columns)
-    across, down = gap
-    total = width * columns + across * (columns - 1) if isinstance(columns, int) else width
-    tall = height * rows + down * (rows - 1)
-    figure = Figure(figsize=(total + 2, tall + 2))
-    grid = []
-    for row, count in enumerate(counts):
-        room = across if isinstance(columns, int) or row == 0 else 2.6 * across
-        own = (total - room * (count - 1)) / count
-        bottom = 1 + tall - (row + 1) * height - row * down
-        grid.append(
-            [
-                figure.add_axes(
-                    (
-                        (1 + k * (own + room)) / (total + 2),
-                        bottom / (tall + 2),
-                        own / (total + 2),
-                        height / (tall + 2),
-                    )
-                )
-                for k in range(count)
-            ]
-        )
-    return figure, grid
+def panels(columns: int, width: float, height: float, gap: float) -> list[Axes]:
+    """A row on a figure of its own, sizes in inches."""
+    total = width * columns + gap * (columns - 1)
+    size = (total + 2, height + 2)
+    figure = Figure(figsize=size)
+    places = [1 + k * (width + gap) for k in range(columns)]
+    return [
+        figure.add_axes((left / size[0], 1 / size[1], width / size[0], height / size[1]))
+        for left in places
+    ]
 
 
-def share_scales(grid: Sequence[Sequence[Axes]]) -> None:
-    """Panels of one row share their scale of values, rows their scale below."""
-    for row in grid:
-        low = min(axes.get_ylim()[0] for axes in row)
-        high = max(axes.get_ylim()[1] for axes in row)
-        for k, axes in enumerate(row):
-            axes.set_ylim(low, high)
-            if k:
-                axes.tick_params(labelleft=False)
-    for row in grid[:-1]:
-        for axes in row:
-            axes.tick_params(labelbottom=False)
+def share_scale(row: Sequence[Axes]) -> None:
+    """One scale of values."""
+    low = min(axes.get_ylim()[0] for axes in row)
+    high = max(axes.get_ylim()[1] for axes in row)
+    for k, axes in enumerate(row):
+        axes.set_ylim(low, high)
+        if k:
+            axes.tick_params(labelleft=False)
 
 
 def legend(
     axes: Axes,
-    lines: Sequence[tuple[str, str, Any]],
-    marks: Sequence[tuple[str, str, str]] = (),
-    above: float = 1.0,
-    tight: bool = False,
+    lines: Sequence[tuple[str, str]],
+    marks: Sequence[tuple[str, str, str]],
+    above: float,
 ) -> None:
     """One line of names above the panels."""
-    handles = [
-        Line2D([], [], color=colour, linestyle=dash, linewidth=2, label=name)
-        for name, colour, dash in lines
-    ]
+    handles = [Line2D([], [], color=colour, linewidth=2, label=name) for name, colour in lines]
     handles += [
         Line2D([], [], color=colour, marker=mark, linestyle="", label=name)
         for name, colour, mark in marks
@@ -121,23 +83,9 @@ def legend(
         frameon=False,
         borderaxespad=0,
         borderpad=0,
-        columnspacing=1.0 if tight else 1.5,
-        handlelength=1.0 if tight else 2.4,
+        columnspacing=1.5,
+        handlelength=2.4,
         fontsize=SIZE - 0.5,
-    )
-
-
-def names_below(axes: Axes) -> None:
-    """The labelled lines of one panel, in two columns under it."""
-    axes.legend(
-        ncols=2,
-        loc="upper left",
-        bbox_to_anchor=(-0.02, -3.1 * LINE / inches(axes)),
-        frameon=False,
-        borderaxespad=0,
-        columnspacing=1.2,
-        handlelength=2.2,
-        fontsize=SIZE - 1,
     )
 
 
@@ -157,10 +105,42 @@ def head(axes: Axes, text: str, note: str, above: float, left: float = 0.0) -> N
     axes.text(left, top, text, transform=axes.transAxes, fontsize=SIZE + 2, fontweight="bold")
 
 
-def save(figure: Figure, kind: str, title: str, note: str, prefix: str) -> Drawing:
-    svg, png = io.StringIO(), io.BytesIO()
-    options: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.12, "facecolor": "white"}
+def finished(
+    axes: Axes,
+    words: tuple[str, str, str],
+    numbers: bytes,
+    above: float,
+    left: float = 0.0,
+) -> Picture:
+    """`words`: name, title, note. The page says them itself; in the files they stand inside."""
+    name, title, note = words
+    figure: Any = axes.figure
+    bare = inline(as_svg(figure, transparent=True), name)  # shadows of the page shine through
+    head(axes, title, note, above, left)
+    files = {"png": as_png(figure), "svg": encode(as_svg(figure)), "csv": numbers}
+    return Picture(name, title, note, bare, files)
+
+
+CUT: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.12, "facecolor": "white"}
+
+
+def as_svg(figure: Figure, transparent: bool = False) -> str:
+    file = io.StringIO()
     empty = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    figure.savefig(svg, format="svg", metadata=empty, **options)
-    figure.savefig(png, format="png", dpi=160, metadata={"Software": None}, **options)
-    return Drawing(kind, title, note, inline(svg.getvalue(), prefix), png.getvalue())
+    options = {**CUT, "facecolor": "none", "transparent": True} if transparent else CUT
+    figure.savefig(file, format="svg", metadata=empty, **options)
+    return file.getvalue()
+
+
+def as_png(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=160, metadata={"Software": None}, **CUT)
+    return file.getvalue()
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return encode(file.getvalue())

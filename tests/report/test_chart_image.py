@@ -150,7 +150,12 @@ def test_symlog_ticks() -> None:
     assert symlog([1e-7, 2.0]) == (1e-3, [0, *(10.0**k for k in range(-3, 2))])
     assert symlog([1e-7, 2e-5])[0] == pytest.approx(1e-5)  # unless nothing is larger
     assert symlog([-5.0, 20.0])[1] == [-10, -1, 0, 1, 10, 100]  # each side as far as it is needed
-    assert symlog([-5e-9, 20.0])[0] == pytest.approx(1e-3)  # near 0 matters less where signs differ
+    assert symlog([-5e-9, 20.0])[0] == pytest.approx(1e-2)  # near 0 matters less where signs differ
+    # What is small stays visible beside what ran away.
+    assert symlog([-700.0, 0.02, 3.0, 1e8]) == (1e-2, [-1e4, -1, 0, 1, 1e4, 1e8])
+    threshold, ticks = symlog([-1.0, 0.02, 1e30])
+    assert threshold == pytest.approx(1e-2)
+    assert len(ticks) <= 9
     assert symlog([-50.0, -2.0])[1] == [-100, -10, -1, 0]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rbve.report import page
 from rbve.report.chart import Chart, Panel, Point, Series
-from rbve.report.page import SCRIPTS, STYLES, Section, embedded, web, write
+from rbve.report.page import SCRIPTS, STYLES, Picture, Section, embedded, web, write
 
 ODD = "</script><!--<script>\u2028 \"quoted\" 'single' <b>bold</b> &"
 
@@ -19,6 +19,11 @@ ODD = "</script><!--<script>\u2028 \"quoted\" 'single' <b>bold</b> &"
 def chart(name: str, text: str = "text") -> Chart:
     series = Series(text, "#d62410", (Point(1, 2.0, n=3, note=text),))
     return Chart(name, text, text, "lines", text, text, (Panel(text, (series,)),))
+
+
+def drawn(name: str) -> Picture:
+    files = {"png": b"png", "svg": b"svg", "csv": b"a,b"}
+    return Picture(name, f"Title of {name} <b>", "Note & more.", '<svg><g id="own"/></svg>', files)
 
 
 class Reader(HTMLParser):
@@ -95,6 +100,28 @@ def test_files_beside_the_page(tmp_path: Path) -> None:
     assert lines == ["chart,panel,series,x,y,low,high,n,note", "a,text,text,1,2.0,,,3,text"]
 
 
+def test_a_picture_has_words_files_and_links(tmp_path: Path) -> None:
+    section = Section("s", "S", "<p>body</p>", (chart("c"),), pictures=(drawn("p"),))
+    text = write([section], tmp_path, "title", "about").read_text()
+    figure = text[text.index('<figure class="picture" id="p">') : text.index("</figure>")]
+    assert "<h3>Title of p &lt;b&gt;</h3>" in figure
+    assert '<p class="muted">Note &amp; more.</p></figcaption>' in figure
+    assert '<svg role="img" aria-label="Title of p &lt;b&gt;. Note &amp; more."><g' in figure
+    assert text.index("body") < text.index('id="p"') < text.index('id="c"')
+    assert (tmp_path / "figures" / "p.csv").read_bytes() == b"a,b"
+    for name, ending in [(n, e) for n in "pc" for e in ("png", "svg", "csv")]:
+        link = f"figures/{name}.{ending}"
+        assert f'<a href="{link}">{ending.upper()}</a>' in text
+        assert (tmp_path / link).is_file()
+
+
+def test_what_comes_first_comes_first(tmp_path: Path) -> None:
+    sections = [Section("a", "A", ""), Section("b", "B", ""), Section("c", "C", "", first=True)]
+    text = write(sections, tmp_path / "p.html", "title", "about").read_text()
+    assert re.findall(r'<h2 id="(.)">', text) == ["c", "a", "b"]
+    assert re.findall(r'<a href="#(.)">', text) == ["c", "a", "b"]
+
+
 def test_contents_name_the_sections(tmp_path: Path) -> None:
     sections = [Section("a", "First & long", "", short="First"), Section("b", "Second", "<p>2</p>")]
     text = write(sections, tmp_path / "p.html", "title", "about").read_text()
@@ -109,14 +136,15 @@ def test_without_scripts_one_is_told_where_the_pictures_are(tmp_path: Path) -> N
     text = write([Section("s", "S", "", (chart("a"),))], tmp_path, "title", "about").read_text()
     told = re.findall(r"<noscript>(.*?)</noscript>", text, flags=re.DOTALL)
     assert "need JavaScript" in told[0]
-    assert "figures/a.png" in told[1]
+    assert "figures/ beside this page" in told[0]
+    assert '<a href="figures/a.png">PNG</a>' in text
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("a", "a"), "two sections or charts of one page are named 'a'"),
-        (("a b",), "name 'a b' of a section or chart: use letters"),
+        (("a", "a"), "two sections or figures of one page are named 'a'"),
+        (("a b",), "name 'a b' of a section or figure: use letters"),
         (("../up",), "name '../up'"),
     ],
 )
@@ -125,6 +153,13 @@ def test_names_are_plain_and_unique(names: tuple[str, ...], message: str, tmp_pa
     with pytest.raises(ValueError, match=re.escape(message)):
         write(sections, tmp_path, "title", "about")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pictures_have_names_of_their_own(tmp_path: Path) -> None:
+    for other in (Section("p", "P", ""), Section("s", "S", "", (chart("p"),))):
+        sections = [other, Section("t", "T", "", pictures=(drawn("p"),))]
+        with pytest.raises(ValueError, match="two sections or figures of one page are named 'p'"):
+            write(sections, tmp_path, "title", "about")
 
 
 def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from support.browser import Tab, needs_browser
 
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
-from rbve.report.page import Section, write
+from rbve.report.chart_scale import Axis
+from rbve.report.page import Section, web, write
 
 pytestmark = needs_browser
 
@@ -258,3 +259,30 @@ def test_contents_follow_the_reader(tab: Tab) -> None:
     tab.run("document.querySelector('#more').scrollIntoView({behavior: 'instant'})")
     tab.run("new Promise(done => setTimeout(done, 100))")
     assert tab.texts(current) == ["More"]
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "symlog"])
+@pytest.mark.parametrize(
+    "found",
+    [
+        [1.0, 2.0, 50.0],
+        [1e-9, 0.02, 400.0],
+        [0.5, 3.0, 1e30],
+        [-700.0, 0.02, 3.0, 1e8],
+        [-2.0, -0.1],
+    ],
+)
+def test_places_are_those_of_the_pictures(browser: Tab, scale: str, found: list[float]) -> None:
+    """The browser's axis and the one of the files beside the page put values at equal places."""
+    known = [value for value in found if scale != "log" or value > 0] or [1.0]
+    shares = browser.run(
+        f"(() => {{ {web('scale.js')}\nconst axis = new Axis({known}, {scale!r}, 5);"
+        f"return [axis.threshold || 0, {known}.map((value) => axis.at(value))]; }})()"
+    )
+    axis = Axis(known, scale)  # type: ignore[arg-type]
+    low, high = axis.at(axis.low), axis.at(axis.high)
+    own = [(axis.at(value) - low) / (high - low) for value in known]
+    if scale == "symlog":
+        assert shares[0] == pytest.approx(axis.threshold)
+    assert shares[1] == pytest.approx(own, abs=0.12)  # ticks, and so ends, differ a little
+    assert own == sorted(own)

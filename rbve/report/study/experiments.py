@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rbve.experiments import Experiment
+from rbve.report.chart import Chart
 from rbve.report.page import Section
 from rbve.report.study import against, aggregates, curves, scores
 from rbve.report.study.gather import Study
@@ -31,6 +33,31 @@ TITLES = {
 }
 
 
+# Said before what several of them have: figures and further sections. bsuite's are the plain ones.
+TOPICS = {"minatar": "MinAtar", "pong": "Pong", "doom": "Doom", "memory": "Levels with memory"}
+
+
+def topic(name: str) -> str:
+    """'' for bsuite's."""
+    if name in TITLES:
+        return TOPICS.get(name.partition("_")[0], "")
+    return titles(name)[0]
+
+
+def prefixed(start: str, text: str) -> str:
+    return f"{start}: {text[0].lower()}{text[1:]}" if start else text
+
+
+def entry(name: str, text: str) -> str:
+    """For the table of contents."""
+    return f"{titles(name)[1]}, {text.lower()}" if topic(name) else text
+
+
+def named(charts: Iterable[Chart], name: str) -> tuple[Chart, ...]:
+    """Their titles say what they are of."""
+    return tuple(replace(each, title=prefixed(topic(name), each.title)) for each in charts)
+
+
 def in_order(names: Iterable[str]) -> list[str]:
     known = list(TITLES)
     return sorted(names, key=lambda n: (known.index(n) if n in known else len(known), n))
@@ -46,7 +73,7 @@ def section(study: Study, name: str) -> list[Section]:
     if experiment.figure == "methods":
         return methods(study, name, experiment)
     title, short = titles(name)
-    charts = against.charts(name, experiment, study.of(name))
+    charts = named(against.charts(name, experiment, study.of(name)), name)
     body = words(study, name, experiment)
     return [Section(name.replace("_", "-"), title, body, charts, short=short)]
 
@@ -83,26 +110,26 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
             slug,
             title,
             words(study, name, experiment),
-            (scores.chart(study, known, slug),),
+            named([scores.chart(study, known, slug)], name),
             scores.tables(study, known),
             short,
         ),
         Section(
             f"{slug}-over-problems",
-            "Scores over all problems",
+            prefixed(topic(name), "Scores over all problems"),
             paragraph(
                 "Every problem counts alike. Intervals resample datasets within each problem, "
                 "never problems."
             ),
-            aggregates.charts(known, slug),
+            named(aggregates.charts(known, slug), name),
             aggregates.tables(known),
-            "Over problems",
+            entry(name, "Over problems"),
         ),
         Section(
             f"{slug}-training",
-            "Over training",
+            prefixed(topic(name), "Over training"),
             paragraph("How return and the error of the values develop, problem by problem."),
-            curves.charts(study, found, slug),
-            short="Training",
+            named(curves.charts(study, found, slug), name),
+            short=entry(name, "Training"),
         ),
     ]

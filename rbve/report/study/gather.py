@@ -78,7 +78,8 @@ def shown(final: Final) -> Shown:
         name = WITH_MEMORY.get(algorithm, name)
     place = list(METHODS).index(algorithm) if algorithm in METHODS else len(METHODS)
     if final.setting("normalise") == "none":
-        return Shown(f"{name}, raw weights", "#F08A7C", False, (place, "raw"))
+        strength = f"{final.setting('lam'):g}".lstrip("0")  # tried at one alone, as the paper did
+        return Shown(f"{name}, raw weights, λ {strength}", "#F08A7C", False, (place, "raw"))
     samples = final.setting("samples")
     if algorithm == "iqn" and samples != PAPER_SAMPLES:
         name = f"IQN (N=N'={samples}, one setting)"

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
 from typing import Any
 
 from rbve import experiments
 from rbve.experiments import Experiment
 from rbve.report.finals import final_of
-from rbve.report.page import Section
+from rbve.report.page import FIGURES, Section
 from rbve.report.study.gather import Study, shown
-from rbve.report.study.html import paragraph, table
+from rbve.report.study.html import folded, paragraph, table
+from rbve.report.table import ABSENT
 from rbve.rows import Run
 from rbve.sweep.results import theory_runs
 from rbve.training.spec import averaged
 
-COLUMNS = ("experiment", "question", "in the paper", "runs")
+COLUMNS = (
+    "experiment",
+    "question",
+    "in the paper",
+    "runs",
+    "datasets per problem",
+    "updates",
+    "target copied every",
+    "batch",
+    "settings per method",
+    "evaluation",
+)
+FILES = (("claims.csv", "the claims"), ("summary.csv", "every method on every problem"))
 
 
 def section(study: Study) -> Section:
     wanted = set().union(*study.jobs.values())
-    own = [run for job, run in study.runs.items() if job in wanted]
     there = sum(job in study for job in wanted)
     runs = (
         f"{there:,} runs" if there == len(wanted) else f"{there:,} of {len(wanted):,} runs so far"
     )
-    if other := len(study.runs) - len(own):
+    if other := len(set(study.runs) - wanted):
         runs += f", and {other:,} of no experiment"
     body = (
-        paragraph(f"{runs}. {scale_words(own)}", "headline")
+        paragraph(f"{runs}." if study.runs else "Nothing was trained.", "headline")
         + paragraph(
             "A dataset is one recording of an online agent (or of its best snapshot, or of a "
             "player written for the game); methods learn from a share of its episodes and never "
@@ -37,38 +50,23 @@ def section(study: Study) -> Section:
             "reported on a dataset was chosen by score on the other datasets; the paper's way, the "
             "best setting of all, stands beside it. Evaluation is without noise."
         )
-        + table("experiments", COLUMNS, lines(study), words=True)
+        + files()
+        + folded(
+            "Experiments: their questions and sizes",
+            table("experiments", COLUMNS, lines(study), words=True),
+        )
     )
-    return Section("reading", "How to read this page", body, short="How to read")
+    return Section("reading", "How to read this page", body, short="How to read", first=True)
 
 
-def scale_words(runs: Sequence[Run]) -> str:
-    """Sizes as the runs' own specifications have them."""
-    if not runs:
-        return "Nothing was run."
-    specs = [run.spec["spec"] for run in runs]
-    found = [final_of(run, {}) for run in runs]
-    datasets: dict[Any, set[int]] = {}
-    settings: dict[Any, set[str]] = {}
-    for each in found:
-        datasets.setdefault(each.problem, set()).add(each.seed)
-        settings.setdefault((each.problem, shown(each)), set()).add(each.settings)
-    last = [averaged(s["steps"], s["every"], s["final_evaluations"]) for s in specs]
+def files() -> str:
+    links = ", ".join(
+        f'<a href="{FIGURES}/{name}">{name}</a> ({escape(words)})' for name, words in FILES
+    )
     return (
-        f"{span(len(seeds) for seeds in datasets.values())} datasets per problem; "
-        f"{span(s['steps'] for s in specs)} updates a run with batches of "
-        f"{span(s['batch_size'] for s in specs)}; "
-        f"target network synchronised every {span(run.spec['target_period'] for run in runs)} "
-        f"updates; {span(len(each) for each in settings.values())} settings per method and "
-        f"problem; an evaluation of {span(s['eval_episodes'] for s in specs)} episodes every "
-        f"{span(s['every'] for s in specs)} updates, the last "
-        f"{span(last)} averaged."
+        f"<p>Files beside this page: {links}; those of a figure are linked below it, where "
+        "“Numbers” shows what it draws.</p>\n"
     )
-
-
-def span(values: Iterable[int]) -> str:
-    known = sorted(set(values))
-    return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"
 
 
 def lines(study: Study) -> list[tuple[str, ...]]:
@@ -80,9 +78,37 @@ def lines(study: Study) -> list[tuple[str, ...]]:
         if isinstance(each, Experiment):
             there, wanted = study.progress(name)
             count = f"{there:,} of {wanted:,}" if wanted else "not run"
-            found.append((name, each.question, each.paper, count))
+            own = [study.runs[job] for job in study.jobs.get(name, ()) if job in study.runs]
+            found.append((name, each.question, each.paper, count, *sizes(own)))
         else:
             known = len(theory.get(name, ()))
             count = f"{known:,}" if known else "not run"
-            found.append((name, experiments.summary(name), each.paper, count))
+            found.append((name, experiments.summary(name), each.paper, count, *sizes([])))
     return found
+
+
+def sizes(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The last COLUMNS, as the runs' own specifications have them."""
+    if not runs:
+        return (ABSENT,) * 6
+    specs = [run.spec["spec"] for run in runs]
+    datasets: dict[Any, set[int]] = {}
+    settings: dict[Any, set[str]] = {}
+    for each in (final_of(run, {}) for run in runs):
+        datasets.setdefault(each.problem, set()).add(each.seed)
+        settings.setdefault((each.problem, shown(each)), set()).add(each.settings)
+    last = [averaged(s["steps"], s["every"], s["final_evaluations"]) for s in specs]
+    return (
+        span(len(seeds) for seeds in datasets.values()),
+        span(s["steps"] for s in specs),
+        f"{span(run.spec['target_period'] for run in runs)} updates",
+        span(s["batch_size"] for s in specs),
+        span(len(each) for each in settings.values()),
+        f"{span(s['eval_episodes'] for s in specs)} episodes every "
+        f"{span(s['every'] for s in specs)} updates, the last {span(last)} averaged",
+    )
+
+
+def span(values: Iterable[int]) -> str:
+    known = sorted(set(values))
+    return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"

@@ -156,7 +156,7 @@ def cells(study: Study, each: Result) -> tuple[str, ...]:
         centre(reported("return"), "return").text,
         number(float(np.median(over))) if len(over) else ABSENT,
         str(len(each.others)),
-        f"{sum(study.diverged(final.job) for final in each.finals)} of {len(each.finals)} runs",
+        f"{sum(study.diverged(final.job) for final in each.finals):,} of {len(each.finals):,} runs",
         chosen_words(each.finals),
     )
 

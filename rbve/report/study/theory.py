@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 
 import numpy as np
 
 from rbve import experiments
-from rbve.report.canvas import Drawing
-from rbve.report.page import Section, encode
+from rbve.report import theory_figures
+from rbve.report.chart import minus
+from rbve.report.page import Section
 from rbve.report.study.html import paragraph
+from rbve.report.table import number
 from rbve.report.theory_canvas import keyed
-from rbve.report.theory_figures import FIGURES, draw
 from rbve.rows import Run
 from rbve.sweep.results import theory_runs
 
@@ -31,31 +31,18 @@ def sections(paths: Sequence[Path]) -> list[Section]:
 def section(name: str, experiment: experiments.Theory, runs: Sequence[Run]) -> Section:
     answer = ANSWERS.get(experiment.module)
     body = paragraph(str(runs[0].facts.get("question", experiments.summary(name))), "headline")
-    body += paragraph(f"In the paper: {experiment.paper}. {len(runs)} runs.", "muted")
+    body += paragraph(f"In the paper: {experiment.paper}. {len(runs):,} runs.", "muted")
     if answer is not None:
         body += paragraph(answer(runs))
-    drawings = draw(experiment.module, runs) if experiment.module in FIGURES else []
-    body += "".join(picture(drawing) for drawing in drawings)
     title = experiments.summary(name).partition(":")[0]
     return Section(
         f"theory-{name}",
         f"Theory: {title.lower()}",
         body,
+        theory_figures.charts(experiment.module, runs),
         short=title,
-        files={f"theory-{each.kind}.png": each.png for each in drawings}
-        | {f"theory-{each.kind}.svg": as_file(each.svg) for each in drawings},
+        pictures=theory_figures.pictures(experiment.module, runs),
     )
-
-
-def as_file(svg: str) -> bytes:
-    return encode(svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1))
-
-
-def picture(drawing: Drawing) -> str:
-    """The figure with words for those who do not see it."""
-    words = escape(f"{drawing.title}. {drawing.description}")
-    svg = drawing.svg.replace("<svg", f'<svg role="img" aria-label="{words}"', 1)
-    return f'<figure class="picture" id="theory-{drawing.kind}">{svg}</figure>\n'
 
 
 def divergence(runs: Sequence[Run]) -> str:
@@ -70,10 +57,11 @@ def divergence(runs: Sequence[Run]) -> str:
     )
     growth = ""
     if sgd is not None:
+        error = minus(f"{sgd.last('closed_form_error'):.0e}")
         growth = (
             f" With plain gradient steps w grows by {sgd.last('growth'):.4f} per update, as the "
             f"closed form says ({sgd.last('growth/closed_form'):.4f}; largest relative error "
-            f"{sgd.last('closed_form_error'):.0e})."
+            f"{error})."
         )
     return (
         f"Q-learning passes |Q| = {plain[0].facts['limit']:g} in {escaped('q', 'logged')} runs, "
@@ -111,7 +99,7 @@ def improvement(runs: Sequence[Run]) -> str:
     checked = [(str(r.facts["family"]), r.last("mdps"), r.last("violations")) for r in runs]
     held = [each for each in checked if each[2] == 0]
     broken = [each for each in checked if each[2]]
-    words = "; ".join(f"{name} {bad:.0f} of {count:.0f}" for name, count, bad in broken)
+    words = "; ".join(f"{name} {bad:,.0f} of {count:,.0f}" for name, count, bad in broken)
     return (
         f"One greedy step is optimal in all {sum(each[1] or 0 for each in held):,.0f} processes of "
         f"{len(held)} families: {'; '.join(each[0] for each in held)}. It fails for some way to "
@@ -125,11 +113,12 @@ def gridworld(runs: Sequence[Run]) -> str:
     shares = "; ".join(
         f"{run.last('close'):.0%} where a trap costs {-run.spec['trap']:g}" for run in drawn
     )
+    count = drawn[0].spec["layouts"] if drawn else 0
     near = f"{runs[0].facts['near']:.0%}" if "near" in runs[0].facts else "95%"
-    values = ", ".join(f"{name} {value:.2f}" for name, value in start.items() if value is not None)
+    values = ", ".join(f"{name} {number(value, 2)}" for name, value in start.items())
     return (
         f"Value at the start of the layout shown: {values}. The layout was chosen to show this. Of "
-        f"{drawn[0].spec['layouts'] if drawn else 0} random layouts, one greedy step has at least "
+        f"{count:,} random layouts, one greedy step has at least "
         f"{near} of the optimal value in {shares}."
     )
 

@@ -23,13 +23,14 @@ class ChartView {
     this.legend = html("div", { class: "legend", role: "group", "aria-label": "Series" });
     this.fillLegend();
     const stage = html("div", { class: "stage" }, this.drawing, this.tip);
-    figure.append(this.folded(this.legend), stage, this.spoken, this.numbers());
+    const files = figure.querySelector(".files"); // last
+    figure.append(this.folded(this.legend), stage, this.spoken, this.numbers(), ...(files ? [files] : []));
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.drawing);
   }
 
-  draw(always = false) {
-    const width = Math.floor(this.drawing.clientWidth);
+  /** As wide as its place, or as said. */
+  draw(always = false, width = Math.floor(this.drawing.clientWidth)) {
     if (width < 40 || (!always && width === this.width)) return;
     this.width = width;
     const panels = this.chart.panels.map((panel) => ({

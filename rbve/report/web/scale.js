@@ -1,8 +1,8 @@
 // Axes and numbers. A place on an axis is a share from 0 (low end) to 1 (high end).
 
-const MAX_DECADES = 20;
+const MAX_DECADES = 33; // from SMALL to the 10³⁰ that values not finite count as
 const SMALL = -3; // log₁₀: errors below a thousandth are as good as 0
-const SIGNED_DECADES = 5; // of each sign: fewer, since what lies near 0 matters less there
+const SIGNED_SMALL = -2; // of both signs, lest the way through 0 takes all the room
 
 function shows(value, scale) {
   if (scale === "category") return value !== null;
@@ -65,9 +65,9 @@ class Axis {
     const [low, high] = [-Math.min(0, ...known), Math.max(0, ...known)];
     const signed = low > 0;
     const top = Math.ceil(Math.log10(sizes.length ? Math.max(...sizes) : 1) - 1e-9);
-    const least = Math.floor(Math.log10(sizes.length ? Math.min(...sizes) : 1) + 1e-9);
-    const decades = signed ? SIGNED_DECADES : MAX_DECADES;
-    const bottom = Math.min(Math.max(least, top - decades, SMALL), top - 1);
+    const small = Math.floor(Math.log10(sizes.length ? Math.min(...sizes) : 1) + 1e-9);
+    const least = signed ? SIGNED_SMALL : SMALL;
+    const bottom = Math.min(Math.max(small, top - MAX_DECADES, least), top - 1);
     this.threshold = 10 ** bottom;
     const every = Math.ceil((top - bottom) / Math.max(1, Math.min(6, signed ? count / 2 : count - 1)));
     const powers = [];

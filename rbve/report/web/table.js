@@ -120,7 +120,7 @@ class LongTable {
     };
     this.pages.replaceChildren(
       turn("first", 0, this.page === 0), turn("previous", this.page - 1, this.page === 0),
-      html("span", {}, `rows ${counted(start + 1)} to ${counted(end)}`),
+      html("span", {}, `rows ${counted(start + 1)} to ${counted(end)} of ${counted(this.shown.length)}`),
       turn("next", this.page + 1, this.page === last), turn("last", last, this.page === last));
   }
 
@@ -191,6 +191,6 @@ function enhance(table, index) {
 }
 
 function cellValue(text) {
-  const plainText = text.replace(/,(?=\d{3})/g, "").replace("−", "-");
+  const plainText = text.replace(/,(?=\d{3})/g, "").replace(/−/g, "-");
   return text !== "" && Number.isFinite(Number(plainText)) ? Number(plainText) : text;
 }

@@ -64,7 +64,7 @@ def test_raw_weights_and_fewer_samples_are_methods_of_their_own():
     (own,) = scores.results(finals_of(runs)).values()
     assert [(each.method.name, each.others[0]) for each in own] == [
         ("R-BVE", 3.0),
-        ("R-BVE, raw weights", 2.0),
+        ("R-BVE, raw weights, λ .005", 2.0),
         ("IQN (N=N'=8, one setting)", 1.0),
         ("BC", 4.0),
     ]

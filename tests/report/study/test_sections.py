@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -65,16 +66,47 @@ def test_all_of_it(tmp_path, parts):
         "runs",
     ]
     # Six runs and four more: two of the six belong to both experiments.
-    assert "10 runs. 2 datasets per problem; 1,000 updates a run" in found["reading"].body
-    assert "<td>6 of 6</td>" in found["reading"].body
-    assert "<td>not run</td>" in found["reading"].body
+    assert '<p class="headline">10 runs.</p>' in found["reading"].body
+    assert found["reading"].first
+    assert '<a href="figures/claims.csv">' in found["reading"].body
+    assert "<td>not run</td><td>–</td>" in found["reading"].body
     assert "so far" not in text
-    assert "R-BVE, raw weights" in found["bsuite"].after
+    assert "R-BVE, raw weights, λ .005" in found["bsuite"].after
     assert "Do Q-learning&#x27;s values run away" in found["fractions"].body
     assert "In the paper: Figures &#x27;Over-estimation" in found["fractions"].body
     assert found["runs"].title == "Every run (10)"
     assert "rbve train study/data/catch-0/1 --algorithm dqn" in found["runs"].body
     assert "bsuite, fractions" in found["runs"].body
+
+
+def test_sizes_are_of_each_experiment(tmp_path, parts):
+    """What one experiment varies is no setting of another."""
+    more = [make_run("dqn", 0, {"normalised_return": 1.0}, rate=rate) for rate in (1e-4, 1e-3)]
+    write_study(tmp_path, {**parts, "coverage": [*more, parts["bsuite"][2]]})
+    found, _ = built(tmp_path)
+    lines = found["reading"].body.split('<th scope="row">')[1:]
+    sizes = {line.split("</th>")[0]: re.findall(r"<td>(.*?)</td>", line) for line in lines}
+    assert sizes["bsuite"][2:8] == ["6 of 6", "2", "1,000", "1 updates", "128", "1"]
+    assert sizes["bsuite"][8] == "100 episodes every 50 updates, the last 5 averaged"
+    assert sizes["coverage"][2:8] == ["3 of 3", "1", "1,000", "1 updates", "128", "3"]
+    assert sizes["minatar"][2:] == ["not run", *["–"] * 6]
+
+
+def test_headings_say_what_they_are_of(tmp_path, parts):
+    own = {
+        name: scored("bc", (1.0, 2.0), rate=rate) for name, rate in (("pong", 0.1), ("doom", 0.2))
+    }
+    write_study(tmp_path, {**parts, **own})
+    found, _ = built(tmp_path)
+    titles = [each.title for each in found.values()]
+    titles += [chart.title for each in found.values() for chart in each.charts]
+    entries = [each.short or each.title for each in found.values()]
+    assert len(set(titles)) == len(titles)
+    assert len(set(entries)) == len(entries)
+    assert found["bsuite-training"].title == "Over training"
+    assert found["pong-training"].title == "Pong: over training"
+    assert found["doom-over-problems"].short == "Doom, over problems"
+    assert found["pong"].charts[0].title == "Pong: normalised score by method and problem"
 
 
 def test_part_of_it(tmp_path, parts):
@@ -100,7 +132,7 @@ def test_runs_of_no_experiment_are_not_counted_among_its_own(tmp_path, parts):
     left = make_run("bc", 7, {"normalised_return": 1.0}, rate=0.5)
     rows.write(left, tmp_path / "runs" / left.job / "rows.jsonl")
     found, _ = built(tmp_path)
-    assert "10 runs, and 1 of no experiment. 2 datasets per problem" in found["reading"].body
+    assert "10 runs, and 1 of no experiment.</p>" in found["reading"].body
     assert found["runs"].title == "Every run (11)"
 
 
@@ -135,7 +167,7 @@ def test_data_stands_beside_the_papers(tmp_path):
         "10.0 (9.00 to 11.0)",
         "649 / 607",
     ]
-    assert cells[7:10] == ["0.20", "-0.60", "1.00"]
+    assert cells[7:10] == ["0.20", "−0.60", "1.00"]
     assert "cartpole, 50%" in other
     assert "No audits" in section.after
 
@@ -187,12 +219,10 @@ def test_theory_is_read_from_its_rows(tmp_path):
         rows.write(run, tmp_path / "theory" / "gridworld" / "rows" / f"{run.job}.jsonl")
     (section,) = theory.sections([tmp_path])
     assert section.id == "theory-gridworld"
-    assert set(section.files) == {
-        f"theory-{kind}.{ending}" for kind in ("gridworld", "layouts") for ending in ("png", "svg")
-    }
-    assert section.files["theory-gridworld.svg"].startswith(b'<svg xmlns="http')
+    page.check_names([section])
+    (picture,), (chart,) = section.pictures, section.charts
+    assert (picture.name, chart.name) == ("theory-gridworld-policies", "theory-gridworld-layouts")
+    assert set(picture.files) == {"png", "svg", "csv"}
     assert "how far is one greedy step" in section.body
     start = {run.spec["policy"]: run.last("start") for run in runs if "policy" in run.spec}
     assert f"optimal {start['optimal']:.2f}" in section.body
-    assert section.body.count('<figure class="picture"') == 2
-    assert 'aria-label="' in section.body
