@@ -11,7 +11,7 @@ from rbve.report.claims.claim import MEMORY, MINATAR
 from rbve.report.claims.judge import Judged
 from rbve.report.claims.tables import HERE as OWN_TABLES
 from rbve.report.page import Section
-from rbve.report.rules import VERDICTS, Judgement
+from rbve.report.verdicts import VERDICTS, Judgement
 
 COLUMNS = (
     "verdict",

@@ -1,25 +1,9 @@
-"""How a claim is judged. Rules were committed before any row they judge was read; docs/studies.md
-lists the three that were corrected afterwards, and why.
-
-    reproduced   the effect is there, its 95% interval excludes 'no effect' (lies within the margin
-                 where scores are to be similar), and at least ENOUGH datasets of every kind of
-                 data stand behind it
-    partly       the effect points the right way but its interval does not exclude 'no effect', or
-                 it holds for some of what is compared, or datasets are too few
-    not here     neither
-    not run      there are no runs to judge by
-
-Where a claim has parts and "the weaker counts", a part that is not here is enough for 'not here'.
-An effect is a mean over environments of paired differences, recording by recording; its interval
-resamples recordings within each environment.
-"""
+"""The rules claims are judged by: what is compared with what. What verdicts mean: verdicts.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal
 
 import numpy as np
 
@@ -40,17 +24,18 @@ from rbve.report.effects import (
 )
 from rbve.report.finals import Final
 from rbve.report.statistics import Floats
-
-Verdict = Literal["reproduced", "partly", "not here", "not run"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not here", "not run")
-ENOUGH = 4  # datasets of a kind; with fewer the bootstrap has too little to resample
-
-
-@dataclass(frozen=True)
-class Judgement:
-    verdict: Verdict
-    measured: str  # in words, with numbers
-    effects: Mapping[str, Interval] = field(default_factory=dict)
+from rbve.report.verdicts import (
+    Judgement,
+    Verdict,
+    careful,
+    judged,
+    lacking,
+    listed,
+    shown,
+    side_of,
+    signed,
+    told,
+)
 
 
 def better(
@@ -86,10 +71,6 @@ def compared(
     return {name: effect for name, effect in effects.items() if effect is not None}
 
 
-def lacking(asked: Mapping[str, Any], effects: Mapping[str, Any]) -> Judgement:
-    return Judgement("not run", "no runs of " + listed(set(asked) - set(effects)))
-
-
 def better_everywhere(
     found: Sequence[Final],
     ours: Pick,
@@ -119,34 +100,6 @@ def better_everywhere(
         f"on average {told(overall.effects, 'against ')}"
     )
     return careful(Judgement(side_of(0, apart, sign), words, apart))
-
-
-def judged(
-    effects: Mapping[str, Interval], sign: int, before: str = "", least: float = 0.0
-) -> Judgement:
-    """By which side of 0 all effects lie on, and whether their means are `least` away from it."""
-    verdict = side_of(0, effects, sign)
-    if verdict == "reproduced" and any(abs(e.value) < least for e in effects.values()):
-        verdict = "partly"
-    return careful(Judgement(verdict, told(effects, before), effects))
-
-
-def side_of(level: float, effects: Mapping[str, Interval], sign: int) -> Verdict:
-    """Reproduced: every interval on the right side. Partly: every mean, or half the intervals."""
-    clear = sum(e.low > level if sign > 0 else e.high < level for e in effects.values())
-    right = sum((e.value - level) * sign > 0 for e in effects.values())
-    if clear == len(effects):
-        return "reproduced"
-    return "partly" if right == len(effects) or 2 * clear >= len(effects) else "not here"
-
-
-def careful(found: Judgement) -> Judgement:
-    """At most 'partly' where any kind of data has too few datasets."""
-    fewest = min(effect.fewest for effect in found.effects.values())
-    if found.verdict != "reproduced" or fewest >= ENOUGH:
-        return found
-    words = f"{found.measured}; only {fewest} datasets of a kind, {ENOUGH} are asked for"
-    return Judgement("partly", words, found.effects)
 
 
 def ordered(
@@ -338,20 +291,3 @@ def reaches(
     if len(means) < len(picks):
         return lacking(picks, means)
     return careful(Judgement(side_of(level, means, sign), told(means), means))
-
-
-def told(effects: Mapping[str, Interval], before: str = "") -> str:
-    return "; ".join(f"{before}{name} {shown(effect)}" for name, effect in effects.items())
-
-
-def shown(effect: Interval) -> str:
-    low, high = signed(effect.low), signed(effect.high)
-    return f"{signed(effect.value)} [{low}, {high}] (n={effect.n})"
-
-
-def signed(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "−")
-
-
-def listed(names: Any) -> str:
-    return ", ".join(sorted(names))

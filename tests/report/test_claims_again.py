@@ -17,7 +17,7 @@ from rbve.report import claims_table, write_report
 from rbve.report.claims import CLAIMS
 from rbve.report.claims.claim import ATARI, FOR_ATARI, FOR_LAB, LAB, MEMORY, MINATAR
 from rbve.report.claims.judge import Judged, judge_all
-from rbve.report.rules import ENOUGH
+from rbve.report.verdicts import ENOUGH
 from rbve.rows import Run
 
 TEXT = "Filtered BC performs considerably worse than BVE"

@@ -9,12 +9,13 @@ import pytest
 
 from rbve import experiments, rows
 from rbve.data import load
+from rbve.envs import atari
 from rbve.experiments import Data, Experiment, Scale
 from rbve.report import write_report
 from rbve.report.finals import finals
 from rbve.sweep import frames, results, study
 
-ENV = "atari:Pong,max_steps=300"  # long enough for a point
+ENV = "atari:Pong"
 TINY = Scale(
     1, 4, episodes=0.002, settings=1, evaluations=2, eval_episodes=1, batch_size=4, name="quick"
 )
@@ -46,6 +47,7 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("ale_py", "cv2"):
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(atari, "MAX_STEPS", 300)  # a whole game, as if it were: enough for a point
     out = Path("study")
     own = replace(
         pong(),
@@ -60,6 +62,7 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder,) = (each.folder(out) for each in wanted)
     data = load(folder)
     assert (data.num_episodes, data.obs_shape) == (2, (84, 84, 1))
+    assert len(data.action) == 602
     made = data.provenance
     assert (made["behaviour"], made["epsilon"], made["env"]) == ("script", 0.2, ENV)
     assert (made["reference"]["random"], made["reference"]["online"]) == (-20.7, 15.9)

@@ -69,7 +69,7 @@ def test_data_is_what_the_experiment_says(done: Path) -> None:
 
 def test_recordings_of_another_scale_do_not_pass(done: Path) -> None:
     larger = replace(TINY, episodes=0.02)
-    with pytest.raises(ValueError, match="holds a recording of 20 episodes, and this .* 40 epis"):
+    with pytest.raises(ValueError, match=r"holds a recording of 20 episodes, and this .* 40 epis"):
         study.record_all(study.recordings([CATCH], larger), done)
     study.record_all(study.recordings([CATCH], TINY), done)  # nothing is missing, nothing refused
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rbve.report.effects import Pick
 from rbve.report.finals import Problem
-from rbve.report.rules import Judgement
+from rbve.report.verdicts import Judgement
 
 DEFAULT = {"normalise": "dataset"}
 RBVE, RDQN = Pick("rbve", DEFAULT), Pick("rdqn", DEFAULT)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rbve.report.claims import CLAIMS, Claim
 from rbve.report.finals import finals
-from rbve.report.rules import Judgement
+from rbve.report.verdicts import Judgement
 from rbve.rows import Run
 from rbve.sweep.results import jobs_of, theory_runs
 

@@ -12,7 +12,8 @@ from rbve.report import paper
 from rbve.report.claims.claim import BC, BVE, CQL, DDQN, LAB, RBVE, RDQN, Claim, standard
 from rbve.report.effects import Pick
 from rbve.report.finals import Final
-from rbve.report.rules import Judgement, better, better_everywhere, reaches
+from rbve.report.rules import better, better_everywhere, reaches
+from rbve.report.verdicts import Judgement
 
 R2D2, RR2D2 = DDQN, RDQN
 POOR = 50.0  # normalised score: half way from random to the online agent's best

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from rbve.report import paper
 from rbve.report.claims.claim import ATARI, BASELINES, BC, IQN, RBVE, RDQN, Claim, standard
 from rbve.report.finals import Final
-from rbve.report.rules import Judgement, better
+from rbve.report.rules import better
+from rbve.report.verdicts import Judgement
 
 HERE = "the paper's own tables"
 NEEDS = "needs RL Unplugged's Atari data and accelerators"

@@ -12,8 +12,8 @@ import numpy as np
 
 from rbve.report.across import Interval, interval, mean_of_tasks
 from rbve.report.claims.claim import Claim
-from rbve.report.rules import Judgement, Verdict, shown
 from rbve.report.statistics import Floats
+from rbve.report.verdicts import Judgement, Verdict, shown
 from rbve.rows import Run
 
 OFTEN = 0.5  # of random problems
