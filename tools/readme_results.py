@@ -13,38 +13,57 @@ from rbve.files import write_atomically
 from rbve.report.claims.judge import judge_all
 from rbve.report.claims_table import tally
 from rbve.report.effects import SCORE
-from rbve.report.study.gather import gather
+from rbve.report.study.gather import Study, gather
 from rbve.report.study.measures import centre
-from rbve.report.study.scores import results
+from rbve.report.study.scores import Result, results
 
 ROOT = Path(__file__).parents[1]
 FOLDER, README = ROOT / "results", ROOT / "README.md"
+# Experiment -> the words before its table.
+TABLES = {
+    "bsuite": "{count} of `bsuite`:",
+    "minatar": "{count} of `minatar`, in Atari's place: 10,000 updates of batch 32, one setting a "
+    "method, mean over 4 datasets:",
+    "pong": "{count} of `pong`, from the frames of a scripted player a tenth of whose actions are "
+    "random: mean return of the last two evaluations, one recording:",
+    "memory": "{count} of `memory`, in DeepMind Lab's place:",
+}
 BEGIN, END = "<!-- results -->\n", "<!-- /results -->\n"
 
 
 def block(folder: Path) -> str:
     runs = rows.find([folder])
     study = gather([folder], runs)
-    known = results(study.of("bsuite"))
-    methods = list(dict.fromkeys(each.method.name for own in known.values() for each in own))
-    head = ["method", *(problem.label for problem in known)]
-    lines = [head, ["---", *["--:"] * len(known)]]
-    for name in methods:
-        cells = [
-            score(next((each.others for each in own if each.method.name == name), {}))
-            for own in known.values()
-        ]
-        lines.append([f"**{name}**" if name == "R-BVE" else name, *cells])
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    there, wanted = study.progress("bsuite")
-    note = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
     claims = tally(judge_all([folder], runs))
-    return f"{table}\nOf the paper's {claims} The table rests on {note} of `bsuite`.\n"
+    tables = [table(study, name, before) for name, before in TABLES.items() if study.of(name)]
+    return "\n".join([*tables, f"Of the paper's {claims}\n"])
+
+
+def table(study: Study, name: str, before: str) -> str:
+    """Methods by problems: normalised scores, or returns where one recording is all there is."""
+    known = results(study.of(name))
+    methods = list(dict.fromkeys(each.method.name for own in known.values() for each in own))
+    lines = [["method", *(problem.label for problem in known)], ["---", *["--:"] * len(known)]]
+    for method in methods:
+        cells = [
+            cell(next((r for r in own if r.method.name == method), None)) for own in known.values()
+        ]
+        lines.append([f"**{method}**" if method == "R-BVE" else method, *cells])
+    there, wanted = study.progress(name)
+    count = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
+    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"{before.format(count=count)}\n\n{text}"
+
+
+def cell(found: Result | None) -> str:
+    if found is None or not found.others:
+        return "–"
+    if len(found.others) > 1:
+        return score(found.others)
+    return f"{found.finals[0].values['return']:.1f}".replace("-", "−")
 
 
 def score(values: dict[int, float]) -> str:
-    if not values:
-        return "–"
     found = centre(values.values(), SCORE).point("")
     if found.low is None or found.high is None:
         return f"{round(found.y)}"

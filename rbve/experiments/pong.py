@@ -2,7 +2,7 @@
 
 One real game of Atari, within a CPU's means: a player that reads the console's memory is recorded
 with a tenth of its actions random, and methods learn from the frames alone. Convolutions without
-padding take three fifths of the paper's time.
+padding take six tenths of the multiplications of the paper's.
 """
 
 from rbve.experiments import Data, Experiment, Scale
