@@ -24,7 +24,7 @@ from rbve.data.logs.options import Options as LogColumns  # noqa: E402
 from rbve.data.manifest import fingerprint  # noqa: E402
 from rbve.envs._atari_games import with_reference  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
-from rbve.evaluation.fit import frames_joined  # noqa: E402
+from rbve.evaluation.fit import check_play, frames_joined  # noqa: E402
 from rbve.evaluation.host import evaluate_on_host  # noqa: E402
 from rbve.evaluation.lanes import LANES, open_lanes  # noqa: E402
 from rbve.evaluation.players import ScriptPlayer  # noqa: E402
@@ -91,8 +91,10 @@ def record(
         raise ValueError(f"preset {preset!r} is itself the agent that plays; leave policy out")
     if steps is not None and policy not in ("online", "r2d2"):
         raise ValueError("steps are those of an online agent; of another policy give episodes")
-    if steps is not None and (steps < 1 or episodes is not None):
-        raise ValueError(f"steps are at least 1, and in the place of episodes; got {steps}")
+    if steps is not None and episodes is not None:
+        raise ValueError(f"give one of episodes and steps; got {episodes} and {steps}")
+    if steps is not None and steps < 1:
+        raise ValueError(f"steps must be at least 1; got {steps}")
     if preset:
         host_agent = dataclasses.replace(online_host.RLU_ATARI, steps=steps or 0)
         online_host.record_online_host(
@@ -258,12 +260,9 @@ def evaluate(
     trained = chosen.info.get("job", {}).get("spec", {})
     gamma = trained.get("gamma", 0.99) if gamma is None else gamma
     clip = trained.get("clip_rewards", False)
-    if episodes < 1:
-        raise ValueError(f"episodes must be at least 1; got {episodes}")
-    if not 0 <= epsilon <= 1 or not 0 <= gamma <= 1:
-        raise ValueError(f"epsilon and gamma must lie in [0, 1]; got {epsilon} and {gamma}")
-    if not 0 <= seed <= INT32:
-        raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
+    check_play(episodes, epsilon, seed)
+    if not 0 <= gamma <= 1:
+        raise ValueError(f"gamma must lie in [0, 1]; got {gamma}")
     world = envs.load(env, noise)
     frames_joined(world, chosen)
     if isinstance(world, Env):

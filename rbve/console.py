@@ -89,17 +89,18 @@ def show_notes(notes: Sequence[str]) -> None:
 
 def show_written(path: Path) -> None:
     """One line about what a conversion wrote."""
+    from rbve.audit.verdict import counted
     from rbve.data.manifest import MANIFEST, read_manifest
 
     if not (path / MANIFEST).is_file():
         print(f"{path}: {path.stat().st_size:,} bytes" if path.is_file() else path)
         return
     held = read_manifest(path)
-    decisions = held["rows"] - held["episodes"]
+    decisions, actions = held["rows"] - held["episodes"], held["actions"]
     print(
-        f"{path}: {held['episodes']:,} episodes, {decisions:,} decisions, "
-        f"{len(held['actions'])} actions ({', '.join(held['actions'][:8])}"
-        f"{', …' if len(held['actions']) > 8 else ''})"
+        f"{path}: {counted(held['episodes'], 'episode')}, {counted(decisions, 'decision')}, "
+        f"{counted(len(actions), 'action')} ({', '.join(actions[:8])}"
+        f"{', …' if len(actions) > 8 else ''})"
     )
 
 

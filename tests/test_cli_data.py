@@ -19,7 +19,7 @@ import pytest
 from support.cli import run
 
 import rbve
-from rbve.data import load
+from rbve.data import Dataset, Episode, load, write
 from rbve.policy import Policy
 
 VISITS = Path(__file__).parent.parent / "examples" / "visits.csv"
@@ -310,3 +310,18 @@ def test_targets_are_looked_at_before_the_input_is_read(tmp_path: Path, catch_pa
     assert (done.code, "already exists" in done.err) == (2, True)
     done = run("convert", catch_path, catch_path / "within")
     assert (done.code, "lies within the source" in done.err) == (2, True)
+
+
+def test_a_glob_of_files_that_are_no_data(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing")
+    done = run("convert", tmp_path / "*.txt", tmp_path / "store")
+    assert (done.code, "no dataset of a known format" in done.err) == (2, True)
+    done = run("convert", tmp_path / "*.tfrecord", tmp_path / "store")
+    assert (done.code, "no file matches" in done.err) == (2, True)
+
+
+def test_one_of_each_is_said_so(tmp_path: Path) -> None:
+    episode = Episode.from_steps(np.zeros((2, 1)), [0], [1.0], True)
+    write(Dataset.from_episodes([episode], ("stay",)), tmp_path / "one")
+    done = run("convert", tmp_path / "one", tmp_path / "again")
+    assert done.out == f"{tmp_path / 'again'}: 1 episode, 1 decision, 1 action (stay)\n"

@@ -42,9 +42,9 @@ def record(
         out: Folder of the dataset; with several seeds, of one dataset each (OUT/SEED).
         episodes: Episodes to play. Default: the paper's number for the environment, else 1000; an
             online agent in MinAtar plays for half a million steps.
-        policy: "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns; it
-            takes half a million steps, not --episodes), "uniform", "script" (a player written for
-            the game, such as atari:Pong), or a saved policy's file.
+        policy: "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns; by
+            --steps, not --episodes: 200,000 unless the environment has its own number), "uniform",
+            "script" (a player written for the game, such as atari:Pong), or a saved policy's file.
         epsilon: Share of random actions of a saved policy or a script (0.25 = noisy expert).
         noise: Probability that the environment executes a random action instead.
         seed: One or more seeds; each gives its own dataset.

@@ -44,9 +44,17 @@ def follow(
         shown = found.figures.get("return", found.figures.get("final/return"))
         print(f"{found.folder.name}: step {found.step}: return {shown:.6g}", file=sys.stderr)
 
+    plan = Plan(env, episodes, epsilon, seed)
     if not once and not runs_below(runs):
         print(f"waiting for runs below {runs}", file=sys.stderr)
-    run(runs, Plan(env, episodes, epsilon, seed), note, once)
+    done, known = run(runs, plan, note, once)
+    print(leaving(done, known), file=sys.stderr)
+
+
+def leaving(done: int, known: int) -> str:
+    if done < known:
+        return f"{done} of {known} runs evaluated to the end; run it again for the others"
+    return f"all {known} runs are evaluated" if known > 1 else "the run is evaluated"
 
 
 def report(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rbve.envs import atari
+
 PROXY = "proxy: public DQN training data; RL Unplugged published no table"
 
 # game: (uniformly random player, online DQN). Settings are chosen on 9 games and kept on the rest.
@@ -70,23 +72,43 @@ def game_of(env: str | None) -> str:
     return option.partition(",")[0] if kind == "atari" else ""
 
 
+def is_whole(env: str) -> bool:
+    """Whether an Atari game is as long and as sticky as the scores' own: 'atari:Pong,sticky=0' not.
+
+    Longer episodes are RL Unplugged's own evaluation.
+    """
+    try:
+        settings = atari.parse_settings(env, env.split(",")[1:])
+    except ValueError:  # what cannot be read compares with nothing
+        return False
+    return settings["max_steps"] >= atari.MAX_STEPS and settings["sticky"] == atari.STICKY
+
+
 def reference(env: str | None) -> dict[str, Any] | None:
-    """The `reference` of a dataset's provenance, for 'atari:Pong' and the like; else None."""
+    """The `reference` of a dataset's provenance, for 'atari:Pong' and the like; else None.
+
+    None too of games that are cut short or otherwise sticky: their scores are no such scores.
+    """
     known = SCORES.get(game_of(env))
-    if known is None:
+    if env is None or known is None or not is_whole(env):
         return None
     random, online = known
     return {"random": random, "online": online, "source": PROXY}
 
 
 def with_reference(facts: dict[str, Any], env: str | None) -> dict[str, Any]:
-    """Facts of data, with what normalises scores in `env` where the data does not say."""
-    known = reference(env)
-    if facts.get("reference_return") is not None or known is None:
+    """Facts of data, with what normalises scores in `env` where the data's own agent does not.
+
+    What facts have from the table may be of another game, or of a whole one where `env` is not.
+    """
+    known, proxy = reference(env), facts.get("reference_source") == PROXY
+    if env is None or (not proxy and (known is None or facts.get("reference_return") is not None)):
         return facts
+    scores = known or {}
+    others = {name: value for name, value in facts.items() if name != "reference_source"}
     return {
-        **facts,
-        "random_return": known["random"],
-        "reference_return": known["online"],
-        "reference_source": known["source"],
+        **others,
+        "random_return": scores.get("random"),
+        "reference_return": scores.get("online"),
+        **({"reference_source": PROXY} if scores else {}),
     }

@@ -1,10 +1,21 @@
-"""Whether a policy fits an environment, and how many frames it joins."""
+"""Whether a policy fits an environment, how many frames it joins, and what play is asked for."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from rbve.envs.base import Env
+from rbve.training.spec import INT32
+
+
+def check_play(episodes: int, epsilon: float, seed: int) -> None:
+    """Numbers of an evaluation, as a user gave them."""
+    if episodes < 1:
+        raise ValueError(f"episodes must be at least 1; got {episodes}")
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon must lie in [0, 1]; got {epsilon}")
+    if not 0 <= seed <= INT32:
+        raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
 
 
 def joined_shape(shape: tuple[int, ...], stack: int) -> tuple[int, ...]:

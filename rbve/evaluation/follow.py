@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +19,11 @@ from typing import Any, NamedTuple
 import jax
 
 from rbve import envs, rows
+from rbve.data import load
+from rbve.data.inputs import input_shape
 from rbve.envs._atari_games import with_reference
 from rbve.envs.base import Env
-from rbve.evaluation.fit import frames_joined
+from rbve.evaluation.fit import check_play, frames_joined
 from rbve.evaluation.host import evaluate_on_host
 from rbve.evaluation.lanes import LANES, open_lanes
 from rbve.evaluation.rollout import Evaluation, make_rollout
@@ -41,12 +43,40 @@ def offer(folder: Path, policy: Policy, step: int) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """How snapshots are evaluated; None = as the run's own plan says."""
+    """How snapshots are to be evaluated; None = as the run's own plan says."""
 
     env: str | None = None
     episodes: int | None = None
     epsilon: float | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_play(
+            1 if self.episodes is None else self.episodes,
+            0.0 if self.epsilon is None else self.epsilon,
+            self.seed,
+        )
+
+    def of(self, spec: dict[str, Any], folder: Path) -> Settled:
+        env = self.env or spec["env"]
+        if env is None:
+            raise ValueError(f"{folder}: the run names no environment; say which with --env")
+        return Settled(
+            env=env,
+            episodes=spec["eval_episodes"] if self.episodes is None else self.episodes,
+            epsilon=spec["eval_epsilon"] if self.epsilon is None else self.epsilon,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How the snapshots of one run are evaluated."""
+
+    env: str
+    episodes: int
+    epsilon: float
+    seed: int
 
 
 class Evaluated(NamedTuple):
@@ -55,17 +85,24 @@ class Evaluated(NamedTuple):
     figures: dict[str, float]
 
 
+class Tally(NamedTuple):
+    evaluated: int  # runs, to their end
+    runs: int
+
+
 def follow(
     out: Path,
     plan: Plan,
     on_progress: Callable[[Evaluated], None] = lambda evaluated: None,
     once: bool = False,
     pause: float = 2.0,
-) -> None:
+) -> Tally:
     """Evaluate snapshots of all runs below `out` until every run is finished.
 
-    `once` plays what is there and leaves. `pause` is the time in seconds between looks.
+    `once` plays what is there and leaves. `pause` is the time in seconds between looks. A run that
+    cannot be evaluated so is left out, and told when the others are done.
     """
+    refused: dict[Path, str] = {}
     while True:
         folders = runs_below(out)
         if not folders and once:
@@ -73,13 +110,30 @@ def follow(
                 f"{out}: no {rows.FILE} below; train with `rbve train ... --out {out}`"
             )
         for folder in folders:
-            (folder / WAITING).mkdir(exist_ok=True)
-            for found in evaluate_waiting(folder, plan):
-                on_progress(found)
+            if folder in refused:
+                continue
+            try:
+                for found in evaluate_waiting(folder, plan):
+                    on_progress(found)
+            except (ValueError, ImportError) as error:
+                refused[folder] = str(error)
         # Listed again: a run may have begun while others were played.
-        if once or (folders and all(is_settled(folder) for folder in runs_below(out))):
-            return
+        folders = [folder for folder in runs_below(out) if folder not in refused]
+        settled = sum(is_settled(folder) for folder in folders)
+        if once or ((folders or refused) and settled == len(folders)):
+            break
         time.sleep(pause)
+    if refused:
+        raise ValueError(complaint(refused, len(folders)))
+    return Tally(settled, len(folders))
+
+
+def complaint(refused: dict[Path, str], others: int) -> str:
+    """The first run at length, the rest by name."""
+    (first, words), *rest = refused.items()
+    told = words if words.startswith(str(first)) else f"{first}: {words}"
+    names = f" (the others: {', '.join(folder.name for folder, _ in rest)})" if rest else ""
+    return f"{told}; runs left out: {len(refused)} of {len(refused) + others}{names}"
 
 
 def runs_below(out: Path) -> list[Path]:
@@ -98,25 +152,63 @@ def is_settled(folder: Path) -> bool:
 
 def evaluate_waiting(folder: Path, plan: Plan) -> Iterator[Evaluated]:
     """Snapshots in the order of their steps; last, once it is there, the final policy."""
-    for snapshot in sorted((folder / WAITING).glob("*.safetensors")):
+    waiting = folder / WAITING
+    check_plan(folder, plan)
+    if not (waiting.exists() or (folder / POLICY).exists()):
+        check_fit(folder, plan)
+        waiting.mkdir(exist_ok=True)
+    for snapshot in sorted(waiting.glob("*.safetensors")):
         yield from evaluate_one(folder, Policy.load(snapshot), plan, final=False)
         snapshot.unlink()
-    if (folder / POLICY).exists() and not any((folder / WAITING).glob("*.safetensors")):
+    if (folder / POLICY).exists() and not any(waiting.glob("*.safetensors")):
         if not is_settled(folder):
             yield from evaluate_one(folder, Policy.load(folder / POLICY), plan, final=True)
-        if not any((folder / WAITING).iterdir()):
-            (folder / WAITING).rmdir()
+        if waiting.exists() and not any(waiting.iterdir()):
+            waiting.rmdir()
+
+
+def check_plan(folder: Path, plan: Plan) -> None:
+    """Whether what is evaluated already, all of it perhaps, was so as the plan says."""
+    file = folder / rows.EVALUATION
+    if not file.exists():
+        return
+    run = rows.read(file)
+    if run.facts.get("evaluated") != dataclasses.asdict(plan.of(run.spec["spec"], folder)):
+        raise otherwise(file, run)
+
+
+def check_fit(folder: Path, plan: Plan) -> None:
+    """Before training is asked for snapshots: whether they will fit, if the data can still tell."""
+    job = rows.read(folder / rows.FILE).spec
+    world = envs.load(plan.of(job["spec"], folder).env)
+    if not isinstance(world, Env):
+        world.close()
+    try:
+        data = load(job["data"]["path"], verify=False)
+    except (ValueError, OSError):  # moved, or named from elsewhere: the first snapshot tells
+        return
+    stack = job["spec"]["stack"]
+    shape = data.obs_shape if data.features is not None else input_shape(data, stack)
+    frames_joined(world, Fitting(shape, data.actions, {"job": job}))
+
+
+class Fitting(NamedTuple):
+    """Of a policy, what decides whether it fits an environment."""
+
+    obs_shape: tuple[int, ...]
+    actions: Sequence[str]
+    info: dict[str, Any]
 
 
 def evaluate_one(folder: Path, policy: Policy, plan: Plan, final: bool) -> Iterator[Evaluated]:
     """Figures of one policy, added to the file; nothing where they are on disk already."""
     job = policy.info["job"]
-    plan = settled_plan(plan, job["spec"], folder)
-    run = run_so_far(folder, job, facts_of(policy, plan))
+    settled = plan.of(job["spec"], folder)
+    run = run_so_far(folder, job, facts_of(policy, settled))
     step = int(policy.info["step"])
     fresh = []
     if not any(row.step == step for row in run.rows):
-        measured = play_policy(policy, plan, step)
+        measured = play_policy(policy, settled, step)
         measured |= normalised(measured["return"], run.facts)
         fresh = [rows.Row(step, name, value, n) for name, (value, n) in measured.items()]
     if final:
@@ -128,21 +220,9 @@ def evaluate_one(folder: Path, policy: Policy, plan: Plan, final: bool) -> Itera
         yield Evaluated(folder, step, {row.metric: row.value for row in fresh})
 
 
-def facts_of(policy: Policy, plan: Plan) -> dict[str, Any]:
+def facts_of(policy: Policy, plan: Settled) -> dict[str, Any]:
     facts = {**policy.info["facts"], "env": plan.env, "evaluated": dataclasses.asdict(plan)}
     return with_reference(facts, plan.env)
-
-
-def settled_plan(plan: Plan, spec: dict[str, Any], folder: Path) -> Plan:
-    env = plan.env or spec["env"]
-    if env is None:
-        raise ValueError(f"{folder}: the run names no environment; say which with --env")
-    return dataclasses.replace(
-        plan,
-        env=env,
-        episodes=spec["eval_episodes"] if plan.episodes is None else plan.episodes,
-        epsilon=spec["eval_epsilon"] if plan.epsilon is None else plan.epsilon,
-    )
 
 
 def run_so_far(folder: Path, job: dict[str, Any], facts: dict[str, Any]) -> rows.Run:
@@ -151,11 +231,15 @@ def run_so_far(folder: Path, job: dict[str, Any], facts: dict[str, Any]) -> rows
         return rows.Run(rows.read(folder / rows.FILE).job, job, facts, [])
     run = rows.read(file)
     if run.facts != facts:
-        raise ValueError(
-            f"{file}: was evaluated otherwise ({json.dumps(run.facts.get('evaluated'))}); give the "
-            "same environment, episodes, epsilon and seed, or move the file away"
-        )
+        raise otherwise(file, run)
     return run
+
+
+def otherwise(file: Path, run: rows.Run) -> ValueError:
+    return ValueError(
+        f"{file}: was evaluated otherwise ({json.dumps(run.facts.get('evaluated'))}); give the "
+        "same environment, episodes, epsilon and seed, or move the file away"
+    )
 
 
 def evaluations(known: list[rows.Row]) -> list[dict[str, tuple[float, int]]]:
@@ -166,19 +250,19 @@ def evaluations(known: list[rows.Row]) -> list[dict[str, tuple[float, int]]]:
     return [found[step] for step in sorted(found)]
 
 
-def play_policy(policy: Policy, plan: Plan, step: int) -> dict[str, tuple[float, int]]:
+def play_policy(policy: Policy, plan: Settled, step: int) -> dict[str, tuple[float, int]]:
     spec = policy.info["job"]["spec"]
     gamma, clip = spec["gamma"], spec["clip_rewards"]
-    episodes, epsilon = int(plan.episodes or 1), float(plan.epsilon or 0.0)
+    episodes, epsilon = plan.episodes, plan.epsilon
     found: Evaluation
-    world = envs.load(str(plan.env))
+    world = envs.load(plan.env)
     frames_joined(world, policy)
     if isinstance(world, Env):
         run = jax.jit(make_rollout(world, policy.act_function(), episodes, epsilon, gamma, clip))
         key = jax.random.fold_in(jax.random.key(plan.seed), step)
         found = run(policy.network, policy.config, key)
     else:
-        lanes = open_lanes(str(plan.env), count=min(episodes, LANES))
+        lanes = open_lanes(plan.env, count=min(episodes, LANES))
         seed = plan.seed * 1_000_003 + step
         found = evaluate_on_host(lanes, policy, episodes, epsilon, gamma, clip, seed)
         lanes.close()

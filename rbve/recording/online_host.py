@@ -34,6 +34,7 @@ from rbve.recording.record import (
     OnProgress,
     Progress,
     clear_expert,
+    need_episode,
     provenance,
 )
 from rbve.recording.replay import Replay
@@ -238,8 +239,7 @@ def record_online_host(
         share = (learning.steps if episodes is None else done) / total
         on_progress(Progress(done, float(episode.reward.sum()), share))
     writer.append(waiting)
-    if not writer.manifest["episodes"]:
-        raise ValueError(f"{env_name}: no episode ended within {total} steps; give more")
+    need_episode(writer, f"{total} steps")
     learning.agent.policy().save(out / EXPERT)
     writer.manifest["provenance"]["diverged_at"] = int(learning.agent.state.diverged_at)
     writer.finish()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -107,7 +108,19 @@ def record_online(
             judge.look(state.params)
         if fresh:
             on_progress(Progress(len(returns), returns[-1], min(reached / total, 1.0)))
+    need_episode(writer, f"{total} steps")
     finish_online(writer, judge, quiet, returns)
+
+
+def need_episode(writer: Writer, within: str) -> None:
+    """Of an online recording at its end: an empty store would be in the next one's way."""
+    if writer.manifest["episodes"]:
+        return
+    shutil.rmtree(writer.path)
+    raise ValueError(
+        f"{writer.manifest['provenance']['env']}: no episode ended within {within}, so nothing was "
+        "recorded; give more --steps"
+    )
 
 
 def finish_online(

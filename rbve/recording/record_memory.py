@@ -21,6 +21,7 @@ from rbve.recording.record import (
     clear_expert,
     finish_online,
     inside_jax,
+    need_episode,
     paced,
     provenance,
 )
@@ -66,11 +67,7 @@ def record_online_memory(
             judge.look(state.params)
         if fresh:
             on_progress(Progress(len(returns), returns[-1], done / total))
-    if not returns:
-        raise ValueError(
-            f"no episode of {env_name} ended within {options.steps} steps of {options.actors} "
-            "actors; record more steps"
-        )
+    need_episode(writer, f"{options.steps} steps of {options.actors} actors")
     finish_online(writer, judge, quiet, returns)
 
 

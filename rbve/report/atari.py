@@ -10,7 +10,7 @@ from html import escape
 
 import numpy as np
 
-from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of
+from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
 from rbve.report import across, table
 from rbve.report.page import Section
 from rbve.report.statistics import Floats, finite
@@ -25,7 +25,7 @@ ABOUT = (
     "Median over games of the mean normalised score, with its 95% bootstrap interval over the runs "
     "of each game; RL Unplugged tunes settings on the first list and reports on the second. A game "
     "on which a method has no score is missing from its median. Where a game has several kinds of "
-    "data, all their runs count."
+    "data, all their runs count; games cut short or otherwise sticky do not."
 )
 
 Scores = dict[str, Floats]  # game -> normalised scores of a method's runs
@@ -43,7 +43,7 @@ def by_method(problems: Sequence[Problem]) -> dict[str, Scores]:
     found: dict[str, Scores] = {}
     for problem in problems:
         game = game_of(problem.env)
-        for method in problem.methods if game in SCORES else ():
+        for method in problem.methods if reference(problem.env) else ():
             fresh = finite(method.finals("normalised_return"))
             if len(fresh):
                 mine = found.setdefault(method.name, {})

@@ -91,8 +91,9 @@ def sizes(problem: Problem) -> str:
     words = f"{plural(len(problem.runs), 'run')}, {plural(len(problem.datasets), 'dataset')}"
     if not known:
         return f"{words}."
-    span = f"{known[0]:,}" if known[0] == known[-1] else f"{known[0]:,} to {known[-1]:,}"
-    return f"{words} of {span} episodes."
+    if known[0] == known[-1]:
+        return f"{words} of {plural(known[0], 'episode')}."
+    return f"{words} of {known[0]:,} to {known[-1]:,} episodes."
 
 
 def listing(names: Sequence[str]) -> str:
@@ -100,4 +101,4 @@ def listing(names: Sequence[str]) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

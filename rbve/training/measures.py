@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rbve.data.dataset import Dataset
-from rbve.envs._atari_games import reference as atari_reference
+from rbve.envs._atari_games import with_reference
 from rbve.rows import Row
 
 # What makes two datasets the same kind of data, whatever their seeds.
@@ -16,10 +16,10 @@ SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")
 
 def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
     """What a reader of the rows needs to know of the data."""
-    reference = dataset.provenance.get("reference") or atari_reference(env) or {}
+    reference = dataset.provenance.get("reference") or {}
     # Returns of clipped rewards do not compare with those of an environment.
     clipped = dataset.provenance.get("rewards") == "clipped"
-    return {
+    found = {
         "env": env,
         "episodes": dataset.num_episodes,
         "transitions": dataset.num_transitions,
@@ -34,6 +34,7 @@ def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
         # Where the reference is not of this data's own agent, what it is.
         **({"reference_source": reference["source"]} if "source" in reference else {}),
     }
+    return with_reference(found, env)
 
 
 def normalised(measured: tuple[float, int], facts: dict[str, Any]) -> dict[str, tuple[float, int]]:

@@ -135,7 +135,7 @@ def test_flags_tell_ends_apart(make: Make) -> None:
 def test_an_episode_without_a_flag_is_truncated(make: Make) -> None:
     data, notes = joined(make(**steps(terminated=[False, True, False, False, False])))
     np.testing.assert_array_equal(data.terminated, [True, False])
-    assert said(notes, "1 episodes end without a flag")
+    assert said(notes, "1 episode ends without a flag")
 
 
 def test_only_truncations_are_flagged(make: Make) -> None:

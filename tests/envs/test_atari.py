@@ -21,6 +21,22 @@ from rbve.evaluation.lanes import Frames
 
 gymnasium.register_envs(ale_py)
 
+# Random and online scores, the games that settings are tuned on first.
+TABLE = """
+BeamRider 363.9/5581, DemonAttack 152.1/6083, DoubleDunk -18.6/-6.2, IceHockey -11.2/-6.1,
+MsPacman 307.3/3340, Pooyan 539.7/3250, RoadRunner 11.5/37473, Robotank 2.2/59.7,
+Zaxxon 32.5/4638, Alien 227.8/2480, Amidar 5.8/1172, Assault 222.4/1523, Asterix 210/2737,
+Atlantis 12850/853980, BankHeist 14.2/592.4, BattleZone 2360/17933, Boxing 0.1/77.5,
+Breakout 1.7/93.9, Carnival 641.8/4794, Centipede 2091/2575, ChopperCommand 811/2664,
+CrazyClimber 10780/103740, Enduro 0/631.7, FishingDerby -91.7/0.7, Freeway 0/26.2,
+Frostbite 65.2/372.2, Gopher 257.6/5493, Gravitar 173/315.9, Hero 1027/17247,
+Jamesbond 29/577.5, Kangaroo 52/11517, Krull 1598/6056, KungFuMaster 258.5/23384,
+NameThisGame 2292/7232, Phoenix 761.4/4972, Pong -20.7/15.9, Qbert 163.9/10023,
+Riverraid 1338/11429, Seaquest 68.4/1505, SpaceInvaders 148/1738, StarGunner 664/44202,
+TimePilot 3568/3709, UpNDown 533.4/8802, VideoPinball 16257/72303, WizardOfWor 563.5/2077,
+YarsRevenge 3093/23701
+"""
+
 
 def atari(name: str) -> AtariEnv:
     env = envs.load(f"atari:{name}")
@@ -195,12 +211,48 @@ def test_all_games_of_the_benchmark_have_cartridges_and_scores() -> None:
     assert all(random < online for random, online in games.SCORES.values())
 
 
-def test_references() -> None:
-    reference = games.reference("atari:Pong,max_steps=108000")
+def test_every_score_of_the_table() -> None:
+    pairs = [each.split() for each in TABLE.replace("\n", " ").split(",")]
+    expected = {game: tuple(map(float, scores.split("/"))) for game, scores in pairs}
+    assert expected == games.SCORES
+    assert list(expected)[:9] == list(games.TUNED_ON)
+
+
+@pytest.mark.parametrize("settings", ["", ",max_steps=27000", ",max_steps=108000,sticky=0.25"])
+def test_references(settings: str) -> None:
+    reference = games.reference(f"atari:Pong{settings}")
     assert reference is not None
     assert (reference["random"], reference["online"]) == (-20.7, 15.9)
     assert reference["source"].startswith("proxy")
-    assert games.reference("atari:Adventure") is games.reference("catch") is None
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        None,
+        "catch",
+        "atari:Adventure",
+        "atari:Pong,max_steps=26999",
+        "atari:Pong,sticky=0",
+        "atari:Pong,max_steps=108000,sticky=0.5",
+        "atari:Pong,frames=5",
+    ],
+)
+def test_what_the_scores_are_not_of(env: str | None) -> None:
+    assert games.reference(env) is None
+
+
+def test_scores_of_the_table_do_not_follow_data_into_other_games() -> None:
+    plain = {"transitions": 5, "random_return": None, "reference_return": None}
+    pong = games.with_reference(plain, "atari:Pong")
+    assert (pong["reference_return"], pong["reference_source"]) == (15.9, games.PROXY)
+    assert games.with_reference(pong, None) == games.with_reference(pong, "atari:Pong") == pong
+    assert games.with_reference(pong, "atari:Freeway")["reference_return"] == 26.2
+    for other in ("atari:Pong,max_steps=20", "catch"):
+        assert games.with_reference(pong, other) == plain
+    own = {"random_return": 1.0, "reference_return": 9.0}  # of the agent that recorded
+    for env in ("atari:Pong", "atari:Pong,max_steps=20", "catch"):
+        assert games.with_reference(own, env) == own
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.cli import run
 
 from rbve import api, cli, rows
 from rbve.evaluation import follow
 from rbve.evaluation.follow import Evaluated, Plan
 from rbve.policy import Policy
+from rbve.recording.record import record_policy
 from rbve.sweep import local
 from rbve.training.run import train_members
-from rbve.training.spec import Job
+from rbve.training.spec import DataRef, Job, Spec
 
 PLAN = Plan(env="catch", episodes=30, seed=4)
 STEPS = [70, 140, 210, 280, 300]
@@ -63,9 +67,7 @@ def test_every_snapshot_is_played_while_training_goes_on(job: Job, tmp_path: Pat
     alone = {}
     for step in STEPS:
         assert found[step, "return"][1] == 30
-        alone[step] = follow.play_policy(
-            held[step], follow.settled_plan(PLAN, job.to_json()["spec"], folder), step
-        )
+        alone[step] = follow.play_policy(held[step], PLAN.of(job.to_json()["spec"], folder), step)
         assert found[step, "return"] == alone[step]["return"]
     assert len({found[step, "value_error"] for step in STEPS}) == len(STEPS)
     final = np.mean([alone[step]["return"][0] for step in STEPS[-2:]])  # of five
@@ -177,3 +179,139 @@ def test_what_cannot_be_followed(job: Job, tmp_path: Path) -> None:
     assert json.loads(header)["facts"]["evaluated"]["episodes"] == 30
     with pytest.raises(ValueError, match="was evaluated otherwise"):
         follow.follow(tmp_path, Plan(env="catch", episodes=31, seed=4))
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "message"),
+    [
+        ("--episodes", -2, "episodes must be at least 1; got -2"),
+        ("--episodes", 0, "episodes must be at least 1; got 0"),
+        ("--epsilon", 7, "epsilon must lie in [0, 1]; got 7.0"),
+        ("--seed", -1, "seed must lie in [0, 2147483647]; got -1"),
+        ("--seed", 2**31, "seed must lie in [0, 2147483647]; got 2147483648"),
+    ],
+)
+def test_numbers_are_checked_as_evaluate_does(
+    flag: str, value: int, message: str, job: Job, tmp_path: Path
+) -> None:
+    trained(tmp_path / job.id, job)
+    policy = tmp_path / job.id / follow.POLICY
+    before = sorted(tmp_path.rglob("*"))
+    for command in (("follow", tmp_path, "--once"), ("evaluate", policy)):
+        assert run(*command, "--env", "catch", flag, value) == (2, "", f"rbve: {message}\n")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_no_random_actions_and_one_episode_are_what_they_say(job: Job, tmp_path: Path) -> None:
+    """Not taken for numbers that were left out."""
+    trained(tmp_path / job.id, job)
+    follow.follow(tmp_path, Plan(env="catch", episodes=1, epsilon=0.0))
+    found = rows.read(tmp_path / job.id / rows.EVALUATION)
+    assert found.facts["evaluated"] == {"env": "catch", "episodes": 1, "epsilon": 0.0, "seed": 0}
+    assert {row.n for row in found.rows if row.metric == "return"} == {1}
+
+
+def test_finished_runs_are_compared_with_what_is_asked(job: Job, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        trained(tmp_path / name, job)
+    asked = ("follow", tmp_path, "--env", "catch", "--seed", 4, "--episodes")
+    assert run(*asked, 30).err.endswith("all 2 runs are evaluated\n")
+    held = {file: file.read_bytes() for file in tmp_path.rglob("*.*")}
+    assert run(*asked, 30) == (0, "", "all 2 runs are evaluated\n")
+    code, _, told = run(*asked, 31)
+    assert code == 2
+    assert told.startswith(f"rbve: {tmp_path / 'a' / rows.EVALUATION}: was evaluated otherwise")
+    assert told.endswith("runs left out: 2 of 2 (the others: b)\n")
+    assert "was evaluated otherwise" in run("follow", tmp_path, "--env", "cartpole").err
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.*")} == held
+    shutil.rmtree(tmp_path / "b")
+    assert run(*asked, 30).err == "the run is evaluated\n"
+
+
+def test_runs_of_another_game_are_named_and_left_out(job: Job, tmp_path: Path) -> None:
+    """Those that come first do not keep the others from being evaluated."""
+    data = tmp_path / "data"
+    record_policy("memory_len:3", data, None, episodes=9)
+    spec = Spec(algorithm="bve", steps=20, every=10, batch_size=4, hidden=(4,))
+    other = Job(DataRef(str(data)), spec, {}, target_period=5)
+    runs = tmp_path / "runs"
+    trained(runs / "alien", other)
+    shutil.copytree(runs / "alien", runs / "begun")
+    (runs / "begun" / follow.POLICY).unlink()  # as if training went on
+    trained(runs / "native", job)
+    code, _, told = run("follow", runs, "--env", "catch", "--episodes", 5)
+    assert code == 2
+    assert "native: step 300: return" in told
+    assert follow.is_settled(runs / "native")
+    line = told.splitlines()[-1]
+    assert line.startswith(f"rbve: {runs / 'alien'}: catch has observations")
+    assert line.endswith("runs left out: 2 of 3 (the others: begun)")
+    assert not list(runs.rglob(follow.WAITING))
+    shutil.rmtree(data)  # then its first snapshot will tell
+    with pytest.raises(ValueError, match=r"alien: catch has .*: 1 of 3$"):
+        follow.follow(runs, Plan(env="catch", episodes=5), once=True)
+    assert (runs / "begun" / follow.WAITING).is_dir()
+
+
+def test_what_is_not_finished_is_told(job: Job, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        trained(tmp_path / name, job)
+    (tmp_path / "b" / follow.POLICY).unlink()
+    told = run("follow", tmp_path, "--env", "catch", "--episodes", 3, "--once").err
+    assert told.endswith("1 of 2 runs evaluated to the end; run it again for the others\n")
+    assert (tmp_path / "b" / follow.WAITING).is_dir()
+
+
+def test_a_process_beside_training(job: Job, tmp_path: Path) -> None:
+    """One run is finished before it starts, the other goes on while it plays."""
+    trained(tmp_path / "finished", job)
+    command = ("follow", str(tmp_path), "--env", "catch", "--episodes", "5")
+    beside: subprocess.Popen[str] | None = None
+    waiting = tmp_path / "going-on" / follow.WAITING
+
+    def meanwhile(step: int) -> None:
+        nonlocal beside
+        if step > 70:
+            return
+        beside = subprocess.Popen(
+            [sys.executable, "-m", "rbve.cli", *command], stderr=subprocess.PIPE, text=True
+        )
+        until = time.monotonic() + 120
+        while not waiting.is_dir() and beside.poll() is None and time.monotonic() < until:
+            time.sleep(0.02)
+
+    try:
+        trained(tmp_path / "going-on", job, meanwhile)
+        assert beside is not None
+        told = beside.communicate(timeout=120)[1]
+    finally:
+        if beside is not None:
+            beside.kill()
+    assert beside.returncode == 0, told
+    assert told.endswith("all 2 runs are evaluated\n")
+    steps = {
+        name: sorted(step for step, metric in table(tmp_path / name) if metric == "return")
+        for name in ("finished", "going-on")
+    }
+    assert steps == {"finished": [300], "going-on": STEPS[1:]}
+    assert not waiting.exists()
+
+
+@pytest.mark.filterwarnings("ignore:V̂ is the same")  # so early nobody has scored
+def test_an_atari_game(tmp_path: Path) -> None:
+    """Frames joined from outside JAX, snapshot by snapshot; a game cut short has no score."""
+    pytest.importorskip("ale_py", reason='needs pip install "rbve[atari]"')
+    game = "atari:Pong,max_steps=5"
+    record_policy(game, tmp_path / "pong", None, episodes=2)
+    spec = Spec(algorithm="bve", steps=4, every=2, batch_size=2, stack=4, torso="mlp", hidden=(4,))
+    job = Job(DataRef(str(tmp_path / "pong")), spec, {}, target_period=5)
+    folder = tmp_path / "runs" / job.id
+    (folder / follow.WAITING).mkdir(parents=True)
+    trained(folder, job)
+    follow.follow(tmp_path / "runs", Plan(env=game, episodes=3))
+    found = table(folder)
+    for step in (2, 4):
+        assert found[step, "episode_length"] == (5, 3)
+        assert found[step, "return"][1] == 3
+    assert np.isfinite(found[4, "final/return"][0])
+    assert not any("normalised" in metric for _, metric in found)

@@ -15,6 +15,7 @@ import pytest
 
 from rbve import api, envs
 from rbve.data import load
+from rbve.envs import atari
 from rbve.policy import Policy
 from rbve.recording import online_host, replay
 from rbve.recording.online_dqn import exploration
@@ -232,13 +233,27 @@ def test_atari_frames_are_held_once(tmp_path: Path) -> None:
     assert data.obs.shape == (62, 84, 84, 1)
     assert data.obs.dtype == np.uint8
     assert not data.terminated.any()
-    assert data.provenance["reference"]["source"].startswith("proxy")
     policy = Policy.load(tmp_path / "pong" / EXPERT)
     assert policy.obs_shape == (84, 84, 4)
-    found = api.evaluate(policy, "atari:Pong,max_steps=9", episodes=1)
+    assert "reference" not in data.provenance
+    assert "normalised_return" not in api.evaluate(policy, "atari:Pong,max_steps=9", episodes=1)
+
+
+def test_scores_of_whole_games_are_normalised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ale_py", reason='needs pip install "rbve[atari]"')
+    monkeypatch.setattr(atari, "MAX_STEPS", 30)  # whole games, as if they were so short
+    options = Options(batch_size=4, min_replay=99, replay=50, torso="mlp", hidden=(8,))
+    online_host.record_online_host("atari:Pong", tmp_path / "pong", 1, options=options)
+    data = load(tmp_path / "pong")
+    assert len(data.action) == 31
+    assert data.provenance["reference"]["source"].startswith("proxy")
+    policy = Policy.load(tmp_path / "pong" / EXPERT)
+    found = api.evaluate(policy, "atari:Pong", episodes=1)
     assert found["normalised_return"] == pytest.approx(100 * (found["return"] + 20.7) / 36.6)
     assert found["normalised_by"].startswith("proxy")
-    assert "normalised_return" not in api.evaluate(policy, "atari:Bowling,max_steps=9", episodes=1)
+    assert "normalised_return" not in api.evaluate(policy, "atari:Bowling", episodes=1)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +280,8 @@ def test_what_cannot_be_recorded(
         ({"preset": "rlu"}, "preset is 'rlu-atari'"),
         ({"preset": "rlu-atari", "policy": "uniform"}, "is itself the agent .* leave policy out"),
         ({"policy": "uniform", "steps": 5}, "of an online agent; of another policy give episodes"),
-        ({"preset": "rlu-atari", "steps": 5, "episodes": 5}, "in the place of episodes"),
+        ({"preset": "rlu-atari", "steps": 5, "episodes": 6}, "one of episodes and steps; got 6 "),
+        ({"preset": "rlu-atari", "steps": 0}, "steps must be at least 1; got 0"),
         ({"preset": "rlu-atari", "steps": 5, "keep": 0.5}, "where their number is given"),
         ({"preset": "rlu-atari", "steps": 2}, "no episode ended within 2 steps"),
         ({}, "--policy FILE or, in Pong, --policy script"),
@@ -277,6 +293,7 @@ def test_choices_that_do_not_go_together(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         api.record("gymnasium:CartPole-v1", tmp_path / "y", **choices)
+    assert not list(tmp_path.iterdir())  # an empty store would be in the next one's way
 
 
 def test_large_rings_lie_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from rbve import api, envs, load
+from rbve.commands.data import record
 from rbve.data.manifest import fingerprint
 from rbve.networks.recurrent import Memory, Seen
 from rbve.policy import Policy
@@ -219,6 +220,17 @@ def test_it_learns_to_remember(tmp_path: Path) -> None:
     assert abs(reference["random"]) < 0.15
 
 
+def test_the_help_tells_how_long_it_records() -> None:
+    assert f"not --episodes: {online_r2d2.Options().steps:,} unless" in (record.__doc__ or "")
+
+
+def test_too_few_steps_leave_no_empty_store(tmp_path: Path) -> None:
+    few = dataclasses.replace(SMALL, steps=20)  # 5 of each actor
+    with pytest.raises(ValueError, match="no episode ended within 20 steps of 4 actors"):
+        record_online_memory("memory_len:30", tmp_path / "few", options=few)
+    assert not list(tmp_path.iterdir())
+
+
 def test_steps_are_an_online_agents(tmp_path: Path) -> None:
     shares: list[float] = []
     api.record(
@@ -233,7 +245,7 @@ def test_steps_are_an_online_agents(tmp_path: Path) -> None:
     assert load(tmp_path / "b").num_episodes == 10  # of 9 steps: the eleventh was running
     with pytest.raises(ValueError, match="of another policy give episodes"):
         api.record("catch", tmp_path / "c", policy="uniform", steps=10)
-    with pytest.raises(ValueError, match="in the place of episodes"):
+    with pytest.raises(ValueError, match="give one of episodes and steps; got 3 and 10"):
         api.record("catch", tmp_path / "c", policy="online", episodes=3, steps=10)
-    with pytest.raises(ValueError, match="in the place of episodes"):
+    with pytest.raises(ValueError, match="steps must be at least 1; got 0"):
         api.record("catch", tmp_path / "c", policy="online", steps=0)

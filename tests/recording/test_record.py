@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -174,6 +175,14 @@ def test_what_cannot_be_recorded(changes: dict[str, Any], message: str, tmp_path
     wanted = {"episodes": 5, **changes}
     with pytest.raises(ValueError, match=message):
         record.record_policy("catch", tmp_path / "policy", None, **wanted)
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_few_steps_leave_no_empty_store(tmp_path: Path) -> None:
+    """An episode of catch takes 9. The folder must be free for the next try."""
+    few = dataclasses.replace(QUICK, steps=3)
+    with pytest.raises(ValueError, match=r"catch: no episode ended within 3 steps, .* --steps"):
+        record.record_online("catch", tmp_path / "few", options=few)
     assert not list(tmp_path.iterdir())
 
 

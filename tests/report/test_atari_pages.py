@@ -15,7 +15,7 @@ from rbve.data.episode import Episode
 from rbve.envs._atari_games import PROXY
 from rbve.report import table, write_report
 from rbve.report.summary import group
-from rbve.report.words import headline
+from rbve.report.words import headline, sizes
 from rbve.rows import Row, RowFile
 from rbve.training.measures import facts
 
@@ -96,12 +96,14 @@ def test_medians_over_games(tmp_path: Path) -> None:
     """Of the mean of each game, for the games tuned on and reported on apart."""
     scores = {"Pong": (10, 30), "Boxing": (90,), "Freeway": (70,), "Zaxxon": (200,), "Pooyan": (6,)}
     for game, values in scores.items():
-        env = f"atari:{game},sticky=0"
+        env = f"atari:{game},max_steps=108000"
         for value in values:
             add_run(tmp_path / "runs", env, "bve", value, facts(data(), env))
-    env = "atari:Pong,sticky=0"
+    env = "atari:Pong,max_steps=108000"
     add_run(tmp_path / "runs", env, "bc", 50.0, facts(data(), env))
-    add_run(tmp_path / "runs", "atari:Adventure", "bve", 1e6, facts(data(), "atari:Adventure"))
+    for odd in ("Adventure", "Pong,sticky=0", "Pong,max_steps=20", "Krull,max_steps=20"):
+        env = f"atari:{odd}"
+        add_run(tmp_path / "runs", env, "bve", 1e6, facts(data(), env))
     text = write_report([tmp_path / "runs"], tmp_path / "page.html").read_text()
     section = text[text.index("Median over games of the mean") :]
     lines = {line.split("<")[0]: line for line in section.split('<th scope="row">')[1:3]}
@@ -117,3 +119,21 @@ def test_one_game_has_no_median(tmp_path: Path) -> None:
             add_run(tmp_path / "runs", env, algorithm, 1.0, facts(data(), env))
     text = write_report([tmp_path / "runs"], tmp_path / "page.html").read_text()
     assert "Median over Atari games" not in text
+
+
+def test_data_of_a_whole_game_normalises_no_other_games_scores() -> None:
+    whole = {"random": -20.7, "online": 15.9, "source": PROXY}
+    for env in ("atari:Pong", None):
+        assert facts(data(reference=whole), env)["reference_return"] == 15.9
+    cut = facts(data(reference=whole), "atari:Pong,max_steps=20")
+    assert cut["random_return"] is cut["reference_return"] is None
+    assert "reference_source" not in cut
+
+
+def test_one_of_each_is_said_so(tmp_path: Path) -> None:
+    episode = Episode.from_steps(np.zeros((2, 1), np.uint8), [0], [1], True)
+    single = Dataset.from_episodes([episode], 2, {})
+    for name, held in (("one", single), ("two", data())):
+        add_run(tmp_path / name, "catch", "bve", 1.0, facts(held, "catch"))
+    one, two = (sizes(*group(rows.find([tmp_path / name]))) for name in ("one", "two"))
+    assert (one, two) == ("1 run, 1 dataset of 1 episode.", "1 run, 1 dataset of 2 episodes.")

@@ -16,6 +16,7 @@ and, where it applies,
 from __future__ import annotations
 
 import dataclasses
+import glob
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,7 +56,10 @@ def recognise(path: Path) -> str:
     for name in names():
         if module(name).recognises(path):
             return name
-    if not path.exists() and not any(sign in str(path) for sign in "*?["):
+    if glob.has_magic(str(path)):
+        if not path.exists() and not glob.glob(str(path), recursive=True):
+            raise ValueError(f"{path}: no file matches; say where the files are")
+    elif not path.exists():
         raise ValueError(
             f"{path}: no such dataset; make one with `rbve record ENV --out PATH` or "
             "`rbve convert SRC DST`"

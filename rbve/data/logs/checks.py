@@ -240,9 +240,8 @@ class Checks:
         """Once all parts are read."""
         notes = [self.left_over] if self.left_over else []
         if self.unflagged > 0:
-            notes.append(
-                f"{self.unflagged} episodes end without a flag set; they count as truncated"
-            )
+            ends = "1 episode ends" if self.unflagged == 1 else f"{self.unflagged} episodes end"
+            notes.append(f"{ends} without a flag set, which counts as truncated")
         if self.odd_steps and len(self.steps) > 1:
             notes.append(
                 f"column {self.roles.time!r} does not always rise by 1: {self.odd_steps} steps "

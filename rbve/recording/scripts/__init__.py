@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbve import registry
+from rbve.envs.atari import title
 
 if TYPE_CHECKING:
     from rbve.evaluation.players import Script
@@ -17,10 +18,9 @@ FOLDER = Path(__file__).parent
 
 def load(env: str) -> Callable[[], Script]:
     """Makes players of the game that 'atari:Pong' names."""
-    known = [f"atari:{each.capitalize()}" for each in registry.names(FOLDER)]
+    known = {f"atari:{title(each)}": each for each in registry.names(FOLDER)}
     game = env.partition(",")[0]
     if game not in known:
         raise ValueError(f"no script plays {env}; scripts play {', '.join(known)}")
-    name = game.partition(":")[2].lower()
-    make: Callable[[], Script] = importlib.import_module(f"{__name__}.{name}").Player
+    make: Callable[[], Script] = importlib.import_module(f"{__name__}.{known[game]}").Player
     return make
