@@ -14,7 +14,7 @@ SCALES = (
         name="quick",
     ),
     Scale(
-        1, 20_000, episodes=0.02, settings=1, evaluations=5, eval_episodes=4, batch_size=32,
+        1, 10_000, episodes=0.02, settings=1, evaluations=5, eval_episodes=4, batch_size=32,
         name="desk",
     ),
     Scale(
