@@ -83,16 +83,20 @@ def report(
     print(f"report: {page}", file=sys.stderr)
 
 
-def pack(study: Positional[Annotated[Path, arg(metavar="STUDY")]], /, out: Path) -> None:
-    """Keep of a study what reports read: rows, lists of runs, audits; no data, no checkpoints.
+def pack(
+    study: Positional[Annotated[tuple[Path, ...], arg(metavar="STUDY")]], /, out: Path
+) -> None:
+    """Keep of studies what reports read: rows, lists of runs, audits; no data, no checkpoints.
 
-    `rbve report OUT` then gives the same page as `rbve report STUDY`.
+    `rbve report OUT` then gives the same page as `rbve report STUDY`. To add a study to what was
+    packed before, name both: `rbve pack results study --out results`.
 
     Args:
         out: Folder for a few small files.
     """
     from rbve.sweep import results
 
+    need_one("STUDY", study)
     packed = results.pack(study, out)
     left = f", {packed.left_out} not finished or of no experiment" if packed.left_out else ""
     print(f"{out}: {packed.runs} runs{left}; {packed.theory} of theory", file=sys.stderr)

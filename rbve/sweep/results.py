@@ -9,14 +9,15 @@ OUT/frames/<kind>.png               what recorded images look like
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from rbve import rows
-from rbve.files import read_json, write_atomically
+from rbve.files import read_json, write_atomically, write_json
 from rbve.rows import Run
 from rbve.sweep.audits import FILE as AUDITS
+from rbve.sweep.audits import read_audits
 from rbve.sweep.frames import FOLDER as FRAMES
 
 EXPERIMENTS = "experiments"
@@ -64,20 +65,28 @@ def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:
     return found
 
 
-def pack(study: Path, out: Path) -> Packed:
-    """Rows last: a folder with rows is complete."""
-    wanted = set().union(*jobs_of([study]).values())
-    theory = theory_runs([study])
+def pack(studies: Sequence[Path], out: Path) -> Packed:
+    """Of studies, packed ones too, into one folder; the last one that has an experiment counts.
+
+    Rows last: a folder with rows is complete. `out` may be among the studies.
+    """
+    lists = {name: (jobs, study) for study in studies for name, jobs in jobs_of([study]).items()}
+    wanted = set().union(*(jobs for jobs, _ in lists.values()))
+    theory = {name: runs for study in studies for name, runs in theory_runs([study]).items()}
     if not wanted and not theory:
-        raise ValueError(f"{study}: not a study; make one with `rbve reproduce ... --out {study}`")
-    runs = rows.find([study]) if wanted else []
-    kept = [run for run in runs if run.job in wanted and run.last("final/return") is not None]
+        words = ", ".join(map(str, studies))
+        raise ValueError(f"{words}: no study; make one with `rbve reproduce ... --out STUDY`")
+    runs = rows.find([each for each in studies if jobs_of([each])]) if wanted else []
+    finished = [run for run in runs if run.job in wanted and run.last("final/return") is not None]
+    kept = list({run.job: run for run in finished}.values())
+    audits = {name: each for study in studies for name, each in read_audits(study).items()}
     for name, mine in theory.items():
         rows.pack(mine, out / THEORY / name / PACKED_THEORY)
-    lists, strips = ((study / EXPERIMENTS).glob("*.json"), (study / FRAMES).glob("*.png"))
-    for file in [*sorted(lists), *sorted(strips), study / AUDITS]:
-        if file.is_file():
-            write_atomically(out / file.relative_to(study), file.read_bytes())
+    strips = [file for study in studies for file in sorted((study / FRAMES).glob("*.png"))]
+    for file in [*(study / EXPERIMENTS / f"{n}.json" for n, (_, study) in lists.items()), *strips]:
+        write_atomically(out / file.parent.name / file.name, file.read_bytes())
+    if audits:
+        write_json(out / AUDITS, audits)
     if kept:
         rows.pack(kept, out / rows.PACKED)
-    return Packed(len(kept), len(runs) - len(kept), sum(map(len, theory.values())))
+    return Packed(len(kept), len(runs) - len(finished), sum(map(len, theory.values())))

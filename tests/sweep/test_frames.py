@@ -79,7 +79,7 @@ def test_strips_are_packed_and_shown(study: Path, tmp_path: Path) -> None:
     frames.write_strips(study)
     write_study(study, {"bsuite": scored("bve", [1, 2])})
     packed = tmp_path / "packed"
-    results.pack(study, packed)
+    results.pack([study], packed)
     png = (study / "frames" / "pong-0.png").read_bytes()
     assert (packed / "frames" / "pong-0.png").read_bytes() == png
     page = write_report([packed], tmp_path / "page.html")

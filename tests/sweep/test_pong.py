@@ -29,7 +29,7 @@ def pong() -> Experiment:
 
 def test_the_experiment() -> None:
     desk = pong().at(experiments.SCALES["desk"])
-    assert (desk.datasets, desk.steps, desk.batch_size) == (1, 20_000, 32)
+    assert (desk.datasets, desk.steps, desk.batch_size) == (1, 10_000, 32)
     assert [method.algorithm for method in pong().methods] == ["bc", "dqn", "cql", "bve", "rbve"]
     (wanted,) = study.recordings([pong()], experiments.SCALES["desk"])
     assert (wanted.env, wanted.script, wanted.expert, wanted.episodes, wanted.steps) == (
@@ -79,7 +79,7 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert score is not None
         assert run.last("final/normalised_return") == pytest.approx(100 * (score + 20.7) / 36.6)
 
-    results.pack(out, Path("packed"))
+    results.pack([out], Path("packed"))
     page = write_report(["packed"], Path("page.html")).read_text()
     assert "Pong, from frames alone" in page
     assert "public DQN (proxy)" in page

@@ -29,32 +29,48 @@ def study(tmp_path: Path) -> Path:
     (out / "experiments").mkdir()
     (out / "experiments" / "bsuite.json").write_text(json.dumps({"jobs": ["a", "b", "half", "c"]}))
     rows.write(run("chain/1"), out / "theory" / "improvement" / "rows" / "chain" / "1.jsonl")
-    (out / "audits.json").write_text("{}")
+    (out / "audits.json").write_text('{"data/x/1": {"verdict": "fine"}}')
     return out
 
 
 def test_finished_runs_of_experiments_are_kept(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "kept"
-    assert results.pack(study, out) == results.Packed(runs=2, left_out=2, theory=1)
+    assert results.pack([study], out) == results.Packed(runs=2, left_out=2, theory=1)
     assert rows.find([out]) == [run("a"), run("b")]  # theory's runs are not among them
     assert results.theory_runs([out]) == {"improvement": [run("chain/1")]}
     assert results.jobs_of([out]) == {"bsuite": {"a", "b", "half", "c"}}
-    assert (out / "audits.json").read_text() == "{}"
+    assert json.loads((out / "audits.json").read_text()) == {"data/x/1": {"verdict": "fine"}}
     assert {file.name for file in out.rglob("*") if file.is_file()} == {
         "rows.jsonl.gz", "theory.jsonl.gz", "bsuite.json", "audits.json",
     }  # fmt: skip
 
 
 def test_packing_again_gives_equal_bytes(study: Path, tmp_path: Path) -> None:
-    results.pack(study, tmp_path / "one")
-    results.pack(tmp_path / "one", tmp_path / "two")
+    results.pack([study], tmp_path / "one")
+    results.pack([tmp_path / "one"], tmp_path / "two")
     first, second = (tmp_path / name / rows.PACKED for name in ("one", "two"))
     assert first.read_bytes() == second.read_bytes()
 
 
+def test_studies_are_packed_together(study: Path, tmp_path: Path) -> None:
+    out, other = tmp_path / "kept", tmp_path / "other"
+    results.pack([study], out)
+    rows.write(run("m"), other / "runs" / "m" / rows.FILE)
+    rows.write(run("a"), other / "runs" / "a" / rows.FILE)  # shared: kept once
+    (other / "experiments").mkdir()
+    (other / "experiments" / "minatar.json").write_text(json.dumps({"jobs": ["m", "a"]}))
+    audit = {"data/x/0": {"verdict": "fine"}, "data/x/1": {"verdict": "fine"}}
+    (other / "audits.json").write_text(json.dumps(audit))
+    assert results.pack([out, other], out) == results.Packed(runs=3, left_out=0, theory=1)
+    assert {each.job for each in rows.find([out])} == {"a", "b", "m"}
+    assert set(results.jobs_of([out])) == {"bsuite", "minatar"}
+    assert set(results.theory_runs([out])) == {"improvement"}
+    assert json.loads((out / "audits.json").read_text()) == audit
+
+
 def test_a_folder_without_a_study_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="not a study"):
-        results.pack(tmp_path, tmp_path / "out")
+    with pytest.raises(ValueError, match="no study"):
+        results.pack([tmp_path], tmp_path / "out")
 
 
 @pytest.mark.parametrize(
