@@ -7,36 +7,74 @@ import io
 import json
 import math
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
+LOG_SECONDS = 60.0  # between lines of progress in a file
 EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
 
 
-class Bar:
-    """One line: what, how far, rate, time left and the latest return."""
+class Bar(Protocol):
+    def reach(self, done: int, total: int) -> None:
+        """Say how far it is, where the total shows only as work goes on."""
+
+    def advance(self, count: float, latest: float | None = None) -> None:
+        """Say how much more is done, and the latest return."""
+
+
+class Line:
+    """On a terminal: what, how far, rate, time left and the latest return, always up to date."""
 
     def __init__(self, progress: Any, task: Any) -> None:
         self._progress, self._task = progress, task
 
     def reach(self, done: int, total: int) -> None:
-        """Say how far it is, where the total shows only as work goes on."""
-        if self._progress is not None:
-            self._progress.update(self._task, completed=done, total=total or None)
+        self._progress.update(self._task, completed=done, total=total or None)
 
     def advance(self, count: float, latest: float | None = None) -> None:
-        if self._progress is None:
+        self._progress.update(self._task, advance=count, latest=last_return(latest))
+
+
+class Log:
+    """In a file: a line a minute, so that short work says nothing."""
+
+    def __init__(self, what: str, total: float | None) -> None:
+        self._what, self._total = what, total
+        self._done = 0.0
+        self._began = self._said = time.monotonic()
+
+    def reach(self, done: int, total: int) -> None:
+        self._done, self._total = done, total
+        self._say("")
+
+    def advance(self, count: float, latest: float | None = None) -> None:
+        self._done += count
+        self._say(last_return(latest))
+
+    def _say(self, latest: str) -> None:
+        now = time.monotonic()
+        if now - self._said < LOG_SECONDS:
             return
-        shown = "" if latest is None or math.isnan(latest) else f"return {latest:.2f}"
-        self._progress.update(self._task, advance=count, latest=shown)
+        self._said = now
+        parts = [f"{(now - self._began) / 60:.0f} min", latest]
+        if self._total and self._done:
+            share = min(self._done / self._total, 1.0)
+            left = (now - self._began) * (1 / share - 1)
+            parts[:1] = [f"{share:.0%}", *parts[:1], f"{left / 60:.0f} min left"]
+        print(f"{self._what}: {', '.join(filter(None, parts))}", file=sys.stderr, flush=True)
+
+
+def last_return(latest: float | None) -> str:
+    return "" if latest is None or math.isnan(latest) else f"return {latest:.2f}"
 
 
 @contextmanager
 def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
     if not sys.stderr.isatty():
-        yield Bar(None, None)
+        yield Log(what, total)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
@@ -56,7 +94,7 @@ def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
         TextColumn("{task.fields[latest]}"),
     )
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=60) as progress:
-        yield Bar(progress, progress.add_task(what, total=total, latest=""))
+        yield Line(progress, progress.add_task(what, total=total, latest=""))
 
 
 def print_figures(title: str, figures: Mapping[str, Any]) -> None:
