@@ -24,7 +24,7 @@ TABLES = {
     "bsuite": "{count} of `bsuite`:",
     "minatar": "{count} of `minatar`, in Atari's place: 10,000 updates of batch 32, one setting a "
     "method, mean over 4 datasets:",
-    "pong": "{count} of `pong`, from the frames of a scripted player a tenth of whose actions are "
+    "boxing": "{count} of `boxing`, from the frames of a scripted player, a tenth of its actions "
     "random: mean return of the last two evaluations, one recording:",
     "memory": "{count} of `memory`, in DeepMind Lab's place:",
 }

@@ -44,7 +44,7 @@ def record(
             online agent in MinAtar plays for half a million steps.
         policy: "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns; by
             --steps, not --episodes: 200,000 unless the environment has its own number), "uniform",
-            "script" (a player written for the game, such as atari:Pong), or a saved policy's file.
+            "script" (a player written for the game, e.g. atari:Boxing), or a saved policy's file.
         epsilon: Share of random actions of a saved policy or a script (0.25 = noisy expert).
         noise: Probability that the environment executes a random action instead.
         seed: One or more seeds; each gives its own dataset.

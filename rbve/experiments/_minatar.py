@@ -2,8 +2,8 @@
 
 An update through MinAtar's convolution costs some twenty times one of bsuite's dense layers, so
 runs are shorter, batches of 32 (MinAtar's own), and each method has one setting: desk scale takes
-about 2 hours on 2 cores. A game counts only if every agent that recorded it ends at three times
-the random policy's return.
+about an hour and a half on 2 cores. A game counts only if every agent that recorded it ends at
+three times the random policy's return.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from rbve.evaluation.players import ScriptPlayer
 from rbve.networks import build
 from rbve.policy import Policy
 from rbve.recording import scripts
-from rbve.recording.scripts import pong
+from rbve.recording.scripts import boxing, pong
 
 PONG = "atari:Pong,max_steps=900"
 
@@ -58,6 +58,34 @@ def test_the_script_beats_the_built_in_player() -> None:
     rewards = np.concatenate([trace.reward for trace in traces])
     assert (rewards > 0).sum() > 2 * (rewards < 0).sum()
     assert (rewards > 0).sum() >= 3
+
+
+@pytest.mark.parametrize(
+    ("other", "actions"),
+    [
+        ((150, 50), (3, 3)),  # far to the right, level enough: go there
+        ((10, 120), (9, 9)),  # too far to the left, and far below
+        ((73, 50), (1, 0)),  # at arm's length: punch, draw back
+        ((60, 54), (12, 4)),  # too near: step back to the left, punching
+        ((40, 50), (11, 3)),  # too near on the left: back to the right
+        ((73, 10), (2, 2)),  # far above
+    ],
+)
+def test_the_boxer_stands_at_arms_length_and_punches(other, actions) -> None:
+    ring = np.zeros(128, np.uint8)
+    ring[[32, 34]] = 50, 50
+    ring[[33, 35]] = other
+    player = boxing.Player()
+    assert (player.act(ring), player.act(ring)) == actions
+
+
+def test_the_boxer_beats_the_built_in_one() -> None:
+    """Over the first 400 steps of 4 games with sticky actions."""
+    lanes = open_lanes("atari:Boxing,max_steps=400", count=4)
+    traces = list(play(lanes, ScriptPlayer(scripts.load("atari:Boxing")), 4, 0.1, seed=0))
+    rewards = np.concatenate([trace.reward for trace in traces])
+    assert (rewards > 0).sum() > 1.5 * (rewards < 0).sum()
+    assert (rewards > 0).sum() >= 10
 
 
 def test_recording_a_script_with_noise(tmp_path: Path) -> None:
@@ -103,7 +131,9 @@ def test_files_are_named_as_cartridges_are(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_games_without_a_script() -> None:
-    with pytest.raises(ValueError, match="no script plays atari:Breakout; scripts play atari:Pong"):
+    with pytest.raises(
+        ValueError, match="no script plays atari:Breakout; scripts play atari:Boxing, atari:Pong"
+    ):
         scripts.load("atari:Breakout")
     with pytest.raises(ValueError, match="no script plays catch"):
         scripts.load("catch")

@@ -25,7 +25,7 @@ def test_lines_of_the_dataset_table_agree_with_themselves() -> None:
         ("mountain_car", 0.5, [494]),
         ("catch", 0.25, [9, 9]),
         ("cartpole", 0.9, [643]),
-        ("pong", 0.0, []),
+        ("boxing", 0.0, []),
     ],
 )
 def test_lines_beside_ours(env: str, noise: float, lengths: list[int]) -> None:

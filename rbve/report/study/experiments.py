@@ -26,7 +26,7 @@ TITLES = {
     "minatar_fractions": ("MinAtar: scarce data", "MinAtar, scarce"),
     "minatar_strength": ("MinAtar: the strength of ranking, λ", "MinAtar, λ"),
     "minatar_rewards": ("MinAtar: only poor, or only good, episodes", "MinAtar, poor or good"),
-    "pong": ("Pong, from frames alone", "Pong"),
+    "boxing": ("Boxing, from frames alone", "Boxing"),
     "doom": ("Doom, from frames of a player that knows nothing", "Doom"),
     "memory": ("Levels with memory: scores by method", "Memory"),
     "memory_coverage": ("Levels with memory: an expert's data with noise", "Memory, coverage"),
@@ -34,7 +34,7 @@ TITLES = {
 
 
 # Said before what several of them have: figures and further sections. bsuite's are the plain ones.
-TOPICS = {"minatar": "MinAtar", "pong": "Pong", "doom": "Doom", "memory": "Levels with memory"}
+TOPICS = {"minatar": "MinAtar", "boxing": "Boxing", "doom": "Doom", "memory": "Levels with memory"}
 
 
 def topic(name: str) -> str:

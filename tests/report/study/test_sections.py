@@ -94,7 +94,7 @@ def test_sizes_are_of_each_experiment(tmp_path, parts):
 
 def test_headings_say_what_they_are_of(tmp_path, parts):
     own = {
-        name: scored("bc", (1.0, 2.0), rate=rate) for name, rate in (("pong", 0.1), ("doom", 0.2))
+        name: scored("bc", (1.0, 2.0), rate=rate) for name, rate in (("boxing", 0.1), ("doom", 0.2))
     }
     write_study(tmp_path, {**parts, **own})
     found, _ = built(tmp_path)
@@ -104,9 +104,9 @@ def test_headings_say_what_they_are_of(tmp_path, parts):
     assert len(set(titles)) == len(titles)
     assert len(set(entries)) == len(entries)
     assert found["bsuite-training"].title == "Over training"
-    assert found["pong-training"].title == "Pong: over training"
+    assert found["boxing-training"].title == "Boxing: over training"
     assert found["doom-over-problems"].short == "Doom, over problems"
-    assert found["pong"].charts[0].title == "Pong: normalised score by method and problem"
+    assert found["boxing"].charts[0].title == "Boxing: normalised score by method and problem"
 
 
 def test_part_of_it(tmp_path, parts):

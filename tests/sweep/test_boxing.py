@@ -1,4 +1,4 @@
-"""The Pong study in a tiny form: a script with mistakes recorded, learned from, shown."""
+"""The Boxing study in a tiny form: a script with mistakes recorded, learned from, shown."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from rbve.report import write_report
 from rbve.report.finals import finals
 from rbve.sweep import frames, results, study
 
-ENV = "atari:Pong"
+ENV = "atari:Boxing"
 TINY = Scale(
     1, 4, episodes=0.002, settings=1, evaluations=2, eval_episodes=1, batch_size=4, name="quick"
 )
 
 
-def pong() -> Experiment:
-    found = experiments.load("pong")
+def boxing() -> Experiment:
+    found = experiments.load("boxing")
     assert isinstance(found, Experiment)
     return found
 
 
 def test_the_experiment() -> None:
-    desk = pong().at(experiments.SCALES["desk"])
+    desk = boxing().at(experiments.SCALES["desk"])
     assert (desk.datasets, desk.steps, desk.batch_size) == (1, 10_000, 32)
-    assert [method.algorithm for method in pong().methods] == ["bc", "dqn", "cql", "bve", "rbve"]
-    (wanted,) = study.recordings([pong()], experiments.SCALES["desk"])
+    assert [method.algorithm for method in boxing().methods] == ["bc", "dqn", "cql", "bve", "rbve"]
+    (wanted,) = study.recordings([boxing()], experiments.SCALES["desk"])
     assert (wanted.env, wanted.script, wanted.expert, wanted.episodes, wanted.steps) == (
-        "atari:Pong", 0.1, None, 20, 0,
+        "atari:Boxing", 0.1, None, 40, 0,
     )  # fmt: skip
-    assert wanted.folder(Path("out")) == Path("out/data/atari-Pong-0-script-0.1/0")
+    assert wanted.folder(Path("out")) == Path("out/data/atari-Boxing-0-script-0.1/0")
 
 
 def test_a_script_is_no_expert() -> None:
     with pytest.raises(ValueError, match="a script's or an expert's, not both"):
-        study.recording(Data("atari:Pong", script=0.1, expert=0.1), TINY, 0)
+        study.recording(Data("atari:Boxing", script=0.1, expert=0.1), TINY, 0)
 
 
 def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,11 +50,11 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atari, "MAX_STEPS", 300)  # a whole game, as if it were: enough for a point
     out = Path("study")
     own = replace(
-        pong(),
+        boxing(),
         data=(Data(ENV, keep=1.0, script=0.2),),
-        methods=tuple(each for each in pong().methods if each.algorithm == "rbve"),
+        methods=tuple(each for each in boxing().methods if each.algorithm == "rbve"),
         scales=(TINY,),
-        spec={**pong().spec, "hidden": (16,)},
+        spec={**boxing().spec, "hidden": (16,)},
     )
     quick = experiments.SCALES["quick"]
     wanted = study.recordings([own], quick)
@@ -65,9 +65,9 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(data.action) == 602
     made = data.provenance
     assert (made["behaviour"], made["epsilon"], made["env"]) == ("script", 0.2, ENV)
-    assert (made["reference"]["random"], made["reference"]["online"]) == (-20.7, 15.9)
+    assert (made["reference"]["random"], made["reference"]["online"]) == (0.1, 77.5)
     (strip,) = frames.write_strips(out)
-    study.run({"pong": own}, quick, out)
+    study.run({"boxing": own}, quick, out)
 
     found = rows.find([out])
     assert {run.spec["spec"]["stack"] for run in found} == {4}
@@ -77,14 +77,14 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for run in found:
         score = run.last("final/return")
         assert score is not None
-        assert run.last("final/normalised_return") == pytest.approx(100 * (score + 20.7) / 36.6)
+        assert run.last("final/normalised_return") == pytest.approx(100 * (score - 0.1) / 77.4)
 
     results.pack([out], Path("packed"))
     page = write_report(["packed"], Path("page.html")).read_text()
-    assert "Pong, from frames alone" in page
+    assert "Boxing, from frames alone" in page
     assert "public DQN (proxy)" in page
     assert "What scores are normalised by is a proxy: public DQN training data" in page
     assert "script ε 0.2" in page
     assert Path("figures", f"frames-{strip.name}").is_file()
-    assert Path("figures", "pong-scores.png").is_file()
-    assert Path("figures", "pong-return-over-training.png").is_file()
+    assert Path("figures", "boxing-scores.png").is_file()
+    assert Path("figures", "boxing-return-over-training.png").is_file()
