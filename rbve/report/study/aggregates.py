@@ -13,7 +13,7 @@ from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.statistics import Floats
 from rbve.report.study.gather import Shown
 from rbve.report.study.html import paragraph, table
-from rbve.report.study.scores import BEST, COLOURS, OTHERS, Results
+from rbve.report.study.scores import BEST, COLOURS, OTHERS, Results, ways
 from rbve.report.table import number
 
 STATISTICS: dict[str, Callable[[Sequence[Floats]], Any]] = {
@@ -74,11 +74,13 @@ def point(x: float | str, found: Interval) -> Point:
 
 
 def statistics_chart(known: Results, slug: str) -> Chart:
-    ways = {way: statistics_of(known, way) for way in (OTHERS, BEST)}
+    words = ways(known)
+    found = {way: statistics_of(known, way) for way in words}
+    dots = f"Dot: {words[OTHERS]}" + (f"; ring: {BEST}" if BEST in words else "")
     return Chart(
         name=f"{slug}-aggregates",
         title=f"Normalised score over {tasks_words(known)}",
-        note=f"Dot: {OTHERS}; ring: {BEST}; {INTERVALS}; {ABOUT_STATISTICS}. {n_words(known)}",
+        note=f"{dots}; {INTERVALS}; {ABOUT_STATISTICS}. {n_words(known)}",
         kind="rows",
         x_label="method",
         y_label="normalised score",
@@ -87,13 +89,13 @@ def statistics_chart(known: Results, slug: str) -> Chart:
                 name,
                 tuple(
                     Series(
-                        way,
+                        name_of_way,
                         COLOURS[way],
-                        tuple(point(m.name, found) for m, found in ways[way][name].items()),
+                        tuple(point(m.name, each) for m, each in found[way][name].items()),
                         marker="dot" if way == OTHERS else "ring",
                         strong=way == OTHERS,
                     )
-                    for way in ways
+                    for way, name_of_way in words.items()
                 ),
             )
             for name in STATISTICS
@@ -122,7 +124,7 @@ def improvement_chart(known: Results, slug: str) -> Chart:
         name=f"{slug}-improvement",
         title=f"How likely {OURS} scores above another method",
         note=f"Share of pairs of datasets of one problem in which {OURS} scores higher, ties half, "
-        f"mean over problems; ½ = neither; {INTERVALS}; {OTHERS}. {n_words(known)}",
+        f"mean over problems; ½ = neither; {INTERVALS}; {ways(known)[OTHERS]}. {n_words(known)}",
         kind="rows",
         x_label=f"{OURS} against",
         y_label=f"probability that {OURS} scores higher",
@@ -156,7 +158,7 @@ def profile_chart(known: Results, slug: str) -> Chart:
         title="Performance profiles",
         note="Share of datasets on which a method scores above a threshold, every problem counting "
         f"alike; higher is better. Band: 95% interval, datasets resampled within each problem; "
-        f"{OTHERS}. {n_words(known)}",
+        f"{ways(known)[OTHERS]}. {n_words(known)}",
         kind="lines",
         x_label="normalised score",
         y_label="share of datasets above it",
@@ -201,15 +203,15 @@ def tables(known: Results) -> str:
     scores = complete(known, OTHERS)
     if not scores:
         return ""
-    ways = {way: statistics_of(known, way) for way in (OTHERS, BEST)}
+    found = {way: statistics_of(known, way) for way in ways(known)}
     better = improvements(known)
-    best = [f"{name}, best of all" for name in STATISTICS]
+    best = [f"{name}, best of all" for name in STATISTICS] if BEST in found else []
     rows = [
         (
             method.name,
-            *(text(ways[OTHERS][name][method]) for name in STATISTICS),
+            *(text(found[OTHERS][name][method]) for name in STATISTICS),
             text(better[method], 2) if method in better else "",
-            *(text(ways[BEST][name][method]) for name in STATISTICS),
+            *(text(found[BEST][name][method]) for name in STATISTICS if best),
         )
         for method in scores
     ]

@@ -27,11 +27,13 @@ from rbve.report.study.measures import SCORE_WORDS, centre, n_words
 from rbve.report.table import ABSENT, number
 
 OTHERS, BEST = "setting chosen on other datasets", "best setting of all, the paper's way"
+ONE = "one setting a method"  # where there was nothing to choose
 COLOURS = {OTHERS: "#0072B2", BEST: "#D55E00"}
+BEST_COLUMN = "best of all [95%]"
 COLUMNS = (
     "method",
     "score [95%]",
-    "best of all [95%]",
+    BEST_COLUMN,
     "return [95%]",
     "over-estimation (median)",
     "n",
@@ -67,43 +69,47 @@ def results(found: Iterable[Final]) -> dict[Problem, list[Result]]:
     }
 
 
+def ways(known: Results) -> dict[str, str]:
+    """Way a setting was chosen -> its words; where each method has but one, both are the same."""
+    every = (each for own in known.values() for each in own)
+    if any(len(by_setting(each.finals, SCORE)) > 1 for each in every):
+        return {OTHERS: OTHERS, BEST: BEST}
+    return {OTHERS: ONE}
+
+
 def chart(study: Study, known: Results, slug: str) -> Chart:
+    words = ways(known)
+    rings = f"; ring: {BEST}" if BEST in words else ""
     counts = [len(each.others) for own in known.values() for each in own if each.others]
     return Chart(
         name=f"{slug}-scores",
         title="Normalised score by method and problem",
-        note=f"{SCORE_WORDS}. Dot: mean over datasets, setting chosen on the other datasets; ring: "
-        "the best setting of all, as the paper chose; bar: 95% bootstrap interval over datasets; "
-        f"faint: single datasets; {n_words(counts)}.",
+        note=f"{SCORE_WORDS}. Dot: mean over datasets, {words[OTHERS]}{rings}; bar: 95% bootstrap "
+        f"interval over datasets; faint: single datasets; {n_words(counts)}.",
         kind="rows",
         x_label="method",
         y_label="normalised score",
-        panels=tuple(panel(study, problem, own) for problem, own in known.items()),
+        panels=tuple(panel(study, problem, own, words) for problem, own in known.items()),
         x_scale="category",
     )
 
 
-def panel(study: Study, problem: Problem, own: Sequence[Result]) -> Panel:
+def panel(study: Study, problem: Problem, own: Sequence[Result], words: Mapping[str, str]) -> Panel:
     held = [each for each in own if each.others]
-    return Panel(
-        problem.label,
-        (
-            Series(
-                OTHERS,
-                COLOURS[OTHERS],
-                tuple(centre(r.others.values(), SCORE).point(r.method.name) for r in held),
-                members=tuple((r.method.name, v) for r in held for v in r.others.values()),
-                strong=True,
-            ),
-            Series(
-                BEST,
-                COLOURS[BEST],
-                tuple(centre(r.best.values(), SCORE).point(r.method.name) for r in held),
-                marker="ring",
-            ),
-        ),
-        marks(study, own),
+    dots = Series(
+        words[OTHERS],
+        COLOURS[OTHERS],
+        tuple(centre(r.others.values(), SCORE).point(r.method.name) for r in held),
+        members=tuple((r.method.name, v) for r in held for v in r.others.values()),
+        strong=True,
     )
+    rings = Series(
+        BEST,
+        COLOURS[BEST],
+        tuple(centre(r.best.values(), SCORE).point(r.method.name) for r in held),
+        marker="ring",
+    )
+    return Panel(problem.label, (dots, rings) if BEST in words else (dots,), marks(study, own))
 
 
 def marks(study: Study, own: Sequence[Result]) -> tuple[Mark, ...]:
@@ -129,27 +135,29 @@ def comparable(facts: Mapping[str, float | None]) -> bool:
 
 def tables(study: Study, known: Results) -> str:
     """A folded table per problem."""
+    words = ways(known)
+    columns = [name for name in COLUMNS if name != BEST_COLUMN or BEST in words]
+    best = " Best of all: the score of the one setting with the best mean." if BEST in words else ""
     return paragraph(
-        "Score, return and over-estimation error: of the setting chosen on the other datasets; "
-        "best of all: the score of the one setting with the best mean. Over-estimation error is "
+        f"Score, return and over-estimation error: {words[OTHERS]}.{best} Over-estimation error is "
         "a median over datasets, the others are means.",
         "muted",
     ) + "".join(
         folded(
             f"{problem.label}: numbers",
-            table(problem.label, COLUMNS, [cells(study, each) for each in own], main="R-BVE"),
+            table(problem.label, columns, [cells(study, each, columns) for each in own], "R-BVE"),
             opened=index == 0,
         )
         for index, (problem, own) in enumerate(known.items())
     )
 
 
-def cells(study: Study, each: Result) -> tuple[str, ...]:
+def cells(study: Study, each: Result, columns: Sequence[str] = COLUMNS) -> tuple[str, ...]:
     def reported(measure: str) -> list[float]:
         return list(on_other_datasets(each.finals, measure, SCORE).values())
 
     over = statistics.finite(reported("overestimation"))
-    return (
+    found = (
         each.method.name,
         centre(each.others.values(), SCORE).text,
         centre(each.best.values(), SCORE).text,
@@ -159,6 +167,7 @@ def cells(study: Study, each: Result) -> tuple[str, ...]:
         f"{sum(study.diverged(final.job) for final in each.finals):,} of {len(each.finals):,} runs",
         chosen_words(each.finals),
     )
+    return tuple(text for name, text in zip(COLUMNS, found, strict=True) if name in columns)
 
 
 def chosen_words(found: Sequence[Final]) -> str:

@@ -48,6 +48,17 @@ def test_the_chart_shows_both_ways_with_intervals_and_single_datasets(choosing):
     assert "n = 3 datasets" in chart.note
 
 
+def test_without_settings_to_choose_there_are_no_rings():
+    runs = [*scored("dqn", STEADY), *scored("rbve", LOUD)]
+    known = scores.results(finals_of(runs))
+    drawn = [scores.chart(study_of(runs), known, "x"), aggregates.statistics_chart(known, "x")]
+    assert {each.name for chart in drawn for panel in chart.panels for each in panel.series} == {
+        "one setting a method"
+    }
+    assert not any("ring" in chart.note for chart in drawn)
+    assert "best of all" not in aggregates.tables(known)
+
+
 def test_the_data_without_a_reference_has_no_mark():
     runs = scored("dqn", LOUD, facts={"reference_return": None})
     (panel,) = scores.chart(study_of(runs), scores.results(finals_of(runs)), "x").panels
