@@ -65,6 +65,16 @@ def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:
     return found
 
 
+def without_place(run: Run) -> Run:
+    """Its data as STUDY/data/KIND/SEED: where the study lay concerns nobody else."""
+    data = run.spec["data"]
+    place = Path(data["path"])
+    if not place.is_absolute():
+        return run
+    inside = Path(*place.parts[-4:]).as_posix()
+    return run._replace(spec={**run.spec, "data": {**data, "path": inside}})
+
+
 def pack(studies: Sequence[Path], out: Path) -> Packed:
     """Of studies, packed ones too, into one folder; the last one that has an experiment counts.
 
@@ -78,7 +88,7 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
         raise ValueError(f"{words}: no study; make one with `rbve reproduce ... --out STUDY`")
     runs = rows.find([each for each in studies if jobs_of([each])]) if wanted else []
     finished = [run for run in runs if run.job in wanted and run.last("final/return") is not None]
-    kept = list({run.job: run for run in finished}.values())
+    kept = [without_place(run) for run in {run.job: run for run in finished}.values()]
     audits = {name: each for study in studies for name, each in read_audits(study).items()}
     for name, mine in theory.items():
         rows.pack(mine, out / THEORY / name / PACKED_THEORY)

@@ -15,9 +15,8 @@ from rbve.sweep import results
 
 def run(job: str, finished: bool = True) -> Run:
     name = "final/return" if finished else "return"
-    return Run(
-        job, {"seed": 1}, {"env": "catch"}, [Row(5, "return", 0.25, 9), Row(10, name, 1 / 3, 9)]
-    )
+    spec = {"seed": 1, "data": {"path": "study/data/catch-0/1"}}
+    return Run(job, spec, {"env": "catch"}, [Row(5, "return", 0.25, 9), Row(10, name, 1 / 3, 9)])
 
 
 @pytest.fixture
@@ -50,6 +49,14 @@ def test_packing_again_gives_equal_bytes(study: Path, tmp_path: Path) -> None:
     results.pack([tmp_path / "one"], tmp_path / "two")
     first, second = (tmp_path / name / rows.PACKED for name in ("one", "two"))
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_where_the_study_lay_is_not_told(study: Path, tmp_path: Path) -> None:
+    lies = run("a")._replace(spec={"data": {"path": "/home/me/study/data/catch-0/3", "keep": 0.1}})
+    rows.write(lies, study / "runs" / "a" / rows.FILE)
+    results.pack([study], tmp_path / "kept")
+    kept = {each.job: each.spec["data"] for each in rows.find([tmp_path / "kept"])}
+    assert kept["a"] == {"path": "study/data/catch-0/3", "keep": 0.1}
 
 
 def test_studies_are_packed_together(study: Path, tmp_path: Path) -> None:
