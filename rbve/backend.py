@@ -1,4 +1,4 @@
-"""How JAX runs here. Call before JAX starts its backend; afterwards it changes nothing."""
+"""How JAX runs here. Call before JAX starts its backend; devices are counted only then."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import ctypes
 import os
 from pathlib import Path
 
-# Pools that the C library allocates from, by default eight a core; what programs free in one stays
-# there, and a process that trains again and again grows by 60 MB a run of convolutions.
+# Pools that the C library allocates from, by default up to eight a core. What a thread frees stays
+# in its pool: a process that trains again and again grew by 60 MB a run of convolutions. Two keep
+# threads from waiting for each other; compiled programs allocate little, and seldom.
 ARENAS = 2
 M_ARENA_MAX = -8  # of mallopt(3)
 
@@ -19,7 +20,7 @@ def prepare(least: int = 1) -> None:
     Small networks gain nothing from threads inside one program: hand-over costs more than it
     saves. (Large products, such as those of convolutions, still take several on one device.)
     Independent members on one device each use all cores, and so do batches of images split over
-    devices. There are `least` devices at least.
+    devices. There are `least` devices at least. Of the process it limits malloc's pools.
     """
     os.environ.setdefault("PJRT_NPROC", "1")
     limit_arenas()
@@ -35,6 +36,8 @@ def prepare(least: int = 1) -> None:
 
 
 def limit_arenas() -> None:
+    if {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"} & os.environ.keys():
+        return  # somebody has chosen
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library than glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS)
 

@@ -1,4 +1,4 @@
-"""What a person sees: progress on a terminal, tables, JSON, and errors in one line."""
+"""What a person sees: progress on a terminal or in a log, tables, JSON, errors in one line."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import io
 import json
 import math
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
@@ -18,6 +19,8 @@ EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the pa
 
 
 class Bar(Protocol):
+    """Progress, whoever shows it; called from any thread."""
+
     def reach(self, done: int, total: int) -> None:
         """Say how far it is, where the total shows only as work goes on."""
 
@@ -41,29 +44,37 @@ class Line:
 class Log:
     """In a file: a line a minute, so that short work says nothing."""
 
-    def __init__(self, what: str, total: float | None) -> None:
-        self._what, self._total = what, total
+    def __init__(
+        self, what: str, total: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._what, self._total, self._clock = what, total, clock
         self._done = 0.0
-        self._began = self._said = time.monotonic()
+        self._began = self._said = clock()
+        self._lock = threading.Lock()
 
     def reach(self, done: int, total: int) -> None:
-        self._done, self._total = done, total
-        self._say("")
+        with self._lock:
+            self._done, self._total = done, total
+            self._say("")
 
     def advance(self, count: float, latest: float | None = None) -> None:
-        self._done += count
-        self._say(last_return(latest))
+        with self._lock:
+            self._done += count
+            self._say(last_return(latest))
 
     def _say(self, latest: str) -> None:
-        now = time.monotonic()
+        now = self._clock()
         if now - self._said < LOG_SECONDS:
             return
         self._said = now
-        parts = [f"{(now - self._began) / 60:.0f} min", latest]
-        if self._total and self._done:
-            share = min(self._done / self._total, 1.0)
-            left = (now - self._began) * (1 / share - 1)
-            parts[:1] = [f"{share:.0%}", *parts[:1], f"{left / 60:.0f} min left"]
+        taken = now - self._began
+        share = min(self._done / self._total, 1.0) if self._total else 0.0
+        parts = (
+            f"{share:.0%}" if share else "",
+            f"{taken / 60:.0f} min",
+            f"{taken * (1 / share - 1) / 60:.0f} min left" if share else "",
+            latest,
+        )
         print(f"{self._what}: {', '.join(filter(None, parts))}", file=sys.stderr, flush=True)
 
 

@@ -1,5 +1,7 @@
 """How a process is set up before JAX starts."""
 
+import os
+import platform
 import subprocess
 import sys
 
@@ -29,9 +31,19 @@ libc.fclose(out)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="arenas are glibc's")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are glibc's")
 def test_threads_share_two_pools_of_memory(tmp_path):
-    # Without the limit sixteen threads take eight arenas a core.
+    # Without the limit sixteen threads take one each, up to eight a core.
+    assert arenas(tmp_path) == 2
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are glibc's")
+def test_pools_that_somebody_has_chosen_stay(tmp_path):
+    assert arenas(tmp_path, MALLOC_ARENA_MAX="1") == 1
+
+
+def arenas(tmp_path, **environment):
     said = tmp_path / "malloc.xml"
-    subprocess.run([sys.executable, "-c", ARENAS_OF_BUSY_THREADS, said], check=True)
-    assert said.read_text().count("<heap nr=") == 2
+    command = [sys.executable, "-c", ARENAS_OF_BUSY_THREADS, said]
+    subprocess.run(command, check=True, env=os.environ | environment)
+    return said.read_text().count("<heap nr=")
