@@ -46,6 +46,11 @@ def complete(known: Results, way: str) -> dict[Shown, dict[str, Floats]]:
     return dict(sorted(whole.items(), key=lambda pair: pair[0].place))
 
 
+def comparable(known: Results) -> bool:
+    """Whether there are several scores a method: one is all its statistics could say."""
+    return any(sum(map(len, own.values())) > 1 for own in complete(known, OTHERS).values())
+
+
 def left_out(known: Results) -> list[str]:
     there = complete(known, OTHERS)
     methods = {each.method for own in known.values() for each in own}

@@ -105,7 +105,7 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
     slug, (title, short) = name.replace("_", "-"), titles(name)
     if not known:
         return [Section(slug, title, words(study, name, experiment), short=short)]
-    return [
+    sections = [
         Section(
             slug,
             title,
@@ -115,17 +115,6 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
             short,
         ),
         Section(
-            f"{slug}-over-problems",
-            prefixed(topic(name), "Scores over all problems"),
-            paragraph(
-                "Every problem counts alike. Intervals resample datasets within each problem, "
-                "never problems."
-            ),
-            named(aggregates.charts(known, slug), name),
-            aggregates.tables(known),
-            entry(name, "Over problems"),
-        ),
-        Section(
             f"{slug}-training",
             prefixed(topic(name), "Over training"),
             paragraph("How return and the error of the values develop, problem by problem."),
@@ -133,3 +122,20 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
             short=entry(name, "Training"),
         ),
     ]
+    if aggregates.comparable(known):
+        sections.insert(1, over_problems(name, slug, known))
+    return sections
+
+
+def over_problems(name: str, slug: str, known: scores.Results) -> Section:
+    return Section(
+        f"{slug}-over-problems",
+        prefixed(topic(name), "Scores over all problems"),
+        paragraph(
+            "Every problem counts alike. Intervals resample datasets within each problem, "
+            "never problems."
+        ),
+        named(aggregates.charts(known, slug), name),
+        aggregates.tables(known),
+        entry(name, "Over problems"),
+    )

@@ -81,15 +81,18 @@ def chart(study: Study, known: Results, slug: str) -> Chart:
     words = ways(known)
     rings = f"; ring: {BEST}" if BEST in words else ""
     counts = [len(each.others) for own in known.values() for each in own if each.others]
+    panels = tuple(panel(study, problem, own, words) for problem, own in known.items())
+    proxy = any(mark.name == PROXY for each in panels for mark in each.marks)
+    scale = f"0 = random, 100 = {PROXY}" if proxy else SCORE_WORDS
     return Chart(
         name=f"{slug}-scores",
         title="Normalised score by method and problem",
-        note=f"{SCORE_WORDS}. Dot: mean over datasets, {words[OTHERS]}{rings}; bar: 95% bootstrap "
+        note=f"{scale}. Dot: mean over datasets, {words[OTHERS]}{rings}; bar: 95% bootstrap "
         f"interval over datasets; faint: single datasets; {n_words(counts)}.",
         kind="rows",
         x_label="method",
         y_label="normalised score",
-        panels=tuple(panel(study, problem, own, words) for problem, own in known.items()),
+        panels=panels,
         x_scale="category",
     )
 

@@ -57,6 +57,15 @@ def test_without_settings_to_choose_there_are_no_rings():
     }
     assert not any("ring" in chart.note for chart in drawn)
     assert "best of all" not in aggregates.tables(known)
+    assert "best of all" not in scores.tables(study_of(runs), known).lower()
+    assert not any("chosen on other" in chart.note for chart in aggregates.charts(known, "x"))
+
+
+def test_one_score_a_method_is_no_statistic():
+    one = scores.results(finals_of([*scored("dqn", [5.0]), *scored("rbve", [7.0])]))
+    two = scores.results(finals_of([*scored("dqn", [5.0, 6.0]), *scored("rbve", [7.0])]))
+    assert not aggregates.comparable(one)
+    assert aggregates.comparable(two)
 
 
 def test_the_data_without_a_reference_has_no_mark():
