@@ -113,11 +113,13 @@ def cells(problem: Problem, facts: Sequence[Mapping[str, Any]]) -> tuple[str, ..
         name: " / ".join(f"{getattr(each, name):,}" for each in printed) or ABSENT
         for name in ("episodes", "transitions", "length")
     }
+    # Not counted where steps were recorded, and not episodes.
     recorded = spread([each.get("source", {}).get("recorded_episodes") for each in facts], 0)
+    of_recorded = "" if recorded == ABSENT else f" of {recorded}"
     return (
         problem.label,
         str(len(facts)),
-        f"{spread(list(episodes), 0)} of {recorded}",
+        f"{spread(list(episodes), 0)}{of_recorded}",
         theirs["episodes"],
         spread(list(transitions), 0),
         theirs["transitions"],
