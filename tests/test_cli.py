@@ -201,6 +201,19 @@ def test_exit_code_of_the_process(tmp_path: Path) -> None:
     assert "no such dataset" in found.stderr
 
 
+def test_reproduce_says_what_it_made_and_how_to_look_at_it(tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    found = run("reproduce", "divergence", "--scale", "quick", "--out", out)
+    assert found.code == 0, found.err
+    *figures, last = found.err.splitlines()
+    assert all(Path(line.removeprefix("figure: ")).is_file() for line in figures)
+    assert figures
+    assert last == f"done: `rbve report {out} --out study.html` shows it"
+    page = tmp_path / "study.html"
+    succeed("report", out, "--out", page)
+    assert "Divergence" in page.read_text()
+
+
 def test_a_terminal_with_few_letters() -> None:
     plain = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     command = [sys.executable, "-m", "rbve.cli", "reproduce", "--help"]

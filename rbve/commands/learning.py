@@ -242,6 +242,7 @@ def reproduce(
             run_theory(each, experiment, scale, out / "theory" / each)
     if trained:
         run_study(trained, scale, out)
+    print(f"done: `rbve report {out} --out {out.name}.html` shows it", file=sys.stderr)
 
 
 def run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path) -> None:
