@@ -272,7 +272,12 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
     wanted = study.recordings(list(chosen.values()), size)
     missing = [each for each in wanted if not is_recorded(each.folder(out))]
     with console.bar(f"recording {len(missing)} datasets", len(missing), "") as bar:
-        study.record_all(wanted, out, lambda each, fresh, last: bar.advance(fresh, last))
+        study.record_all(
+            wanted,
+            out,
+            lambda each, fresh, last: bar.advance(fresh, last),
+            study.needless(list(chosen.values()), size, out),
+        )
     with console.bar("auditing the data", len(wanted), "datasets") as bar:
         write_audits(out, lambda recording: bar.advance(1, None))
     write_strips(out)

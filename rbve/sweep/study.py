@@ -6,6 +6,7 @@ OUT/runs/<job>/rows.jsonl                                  results; equal jobs a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,7 +70,10 @@ def scale_named(name: str) -> Scale:
 
 
 def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recording]:
-    """All datasets needed, each once; those that others build on first, then the longest."""
+    """All datasets needed, each once; those that others build on first, then the longest.
+
+    First seeds come before the others: they may show that those are needless.
+    """
     wanted = {
         each
         for experiment in experiments
@@ -81,7 +85,10 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
     order = {"cartpole": 0, "mountain_car": 1}
     return sorted(
         wanted,
-        key=lambda r: (r.expert is not None, -r.steps, order.get(r.env, 2), r.env, r.noise, r.seed),
+        key=lambda r: (
+            *(r.expert is not None, r.seed > 0, -r.steps),
+            *(order.get(r.env, 2), r.env, r.noise, r.seed),
+        ),
     )
 
 
@@ -108,6 +115,7 @@ def record_all(
     wanted: Sequence[Recording],
     out: Path,
     on_progress: Callable[[Recording, float, float], None] = lambda recording, fresh, last: None,
+    is_needless: Callable[[Recording], bool] = lambda recording: False,
 ) -> None:
     """Record what is missing, on all devices; experts after the agents they come from.
 
@@ -115,13 +123,20 @@ def record_all(
     """
     check_sizes(wanted, out)
     out = out.absolute()  # ViZDoom changes the working directory while it starts
+
+    def one(each: Recording) -> None:
+        if is_needless(each):
+            on_progress(each, 1.0, math.nan)
+        else:
+            record_one(each, out, on_progress)
+
     for experts in (False, True):
         missing = [
             each
             for each in wanted
             if (each.expert is not None) == experts and not is_recorded(each.folder(out))
         ]
-        local.on_all_devices(lambda each: record_one(each, out, on_progress), missing)
+        local.on_all_devices(one, missing)
 
 
 def check_sizes(wanted: Sequence[Recording], out: Path) -> None:
@@ -202,6 +217,24 @@ def left_out(experiment: Experiment, scale: Scale, out: Path) -> dict[str, str]:
     return {env: reason for env, reason in reasons.items() if reason}
 
 
+def needless(
+    experiments: Sequence[Experiment], scale: Scale, out: Path
+) -> Callable[[Recording], bool]:
+    """Tells whether all who want a recording leave its environment out, as far as is recorded."""
+    out = out.absolute()
+
+    def told(each: Recording) -> bool:
+        return all(
+            shortfall(data, experiment, experiment.at(scale), out)
+            for experiment in experiments
+            for data in experiment.data
+            for own in [recording(data, experiment.at(scale), each.seed)]
+            if each in (own, own.online)
+        )
+
+    return told
+
+
 def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> str:
     """How an agent that recorded this data fell short of what the experiment asks; else nothing."""
     if not experiment.learned and not experiment.best:
@@ -209,6 +242,8 @@ def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> st
     best = experiment.best.get(data.env)
     for seed in range(scale.datasets):
         online = recording(data, scale, seed).online.folder(out)
+        if not is_recorded(online):
+            continue
         found = read_json(online / MANIFEST)["provenance"]
         reference = found["reference"]
         random, reached = reference["random"], reference["online"]

@@ -80,7 +80,7 @@ def recorded(out: Path, env: str, seed: int, online: float) -> None:
     folder = study.recording(Data(env, memory=True), TINY, seed).folder(out)
     folder.mkdir(parents=True)
     provenance = {"late_return": 0.0, "reference": {"random": 0.0, "online": online}}
-    (folder / "manifest.json").write_text(json.dumps({"provenance": provenance}))
+    (folder / "manifest.json").write_text(json.dumps({"finished": True, "provenance": provenance}))
 
 
 @pytest.mark.parametrize("name", ["memory", "memory_coverage"])
@@ -103,6 +103,35 @@ def test_a_level_counts_if_all_its_recorders_came_half_way(
     assert {job.spec.env for job in jobs} == set(levels)
     assert {(job.spec.memory, job.spec.n_step, job.spec.gamma) for job in jobs} == {(64, 5, 0.99)}
     assert {job.data.keep for job in jobs} == {1.0}
+
+
+def test_a_level_that_one_agent_did_not_learn_is_not_recorded_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, quick = (
+        [load_memory("memory"), load_memory("memory_coverage")],
+        experiments.SCALES["quick"],
+    )
+    begun: list[study.Recording] = []
+
+    def record(each: study.Recording, out: Path, note: object) -> None:
+        begun.append(each)
+        if each.expert is None:
+            learned = each.env == "memory_len:10" or (each.env, each.seed) == ("collect:few", 0)
+            recorded(out, each.env, each.seed, both[0].best[each.env] if learned else 0.0)
+
+    monkeypatch.setattr(study, "record_one", record)
+    monkeypatch.setattr(study.local, "on_all_devices", lambda one, all_: [one(e) for e in all_])
+    told: list[float] = []
+    wanted = study.recordings(both, quick)
+    study.record_all(
+        wanted, tmp_path, lambda *said: told.append(said[1]), study.needless(both, quick, tmp_path)
+    )
+    again = [(each.env, each.expert) for each in begun if each.seed]
+    # The second agent on collect:few fails, so no expert's data is made of the first one's either.
+    assert again == [("collect:few", None), ("memory_len:10", None)]
+    assert [each.env for each in begun if not each.seed and each.expert is not None] == []
+    assert told == [1.0] * (len(wanted) - len(begun))  # progress reaches its end all the same
 
 
 def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def recorded(out: Path, env: str, seed: int, late: float) -> None:
     folder = study.Recording(env, 0.0, None, seed, 1).folder(out)
     folder.mkdir(parents=True)
     provenance = {"late_return": late, "reference": {"random": 0.5, "online": 9.0}}
-    (folder / "manifest.json").write_text(json.dumps({"provenance": provenance}))
+    (folder / "manifest.json").write_text(json.dumps({"finished": True, "provenance": provenance}))
 
 
 def test_a_game_counts_if_all_its_recorders_learned(
