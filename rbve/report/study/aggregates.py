@@ -46,8 +46,8 @@ def complete(known: Results, way: str) -> dict[Shown, dict[str, Floats]]:
     return dict(sorted(whole.items(), key=lambda pair: pair[0].place))
 
 
-def comparable(known: Results) -> bool:
-    """Whether there are several scores a method: one is all its statistics could say."""
+def has_several_scores(known: Results) -> bool:
+    """Of some method: of one score alone there are no statistics."""
     return any(sum(map(len, own.values())) > 1 for own in complete(known, OTHERS).values())
 
 

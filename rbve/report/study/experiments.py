@@ -122,7 +122,7 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
             short=entry(name, "Training"),
         ),
     ]
-    if aggregates.comparable(known):
+    if aggregates.has_several_scores(known):
         sections.insert(1, over_problems(name, slug, known))
     return sections
 

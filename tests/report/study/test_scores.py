@@ -64,8 +64,8 @@ def test_without_settings_to_choose_there_are_no_rings():
 def test_one_score_a_method_is_no_statistic():
     one = scores.results(finals_of([*scored("dqn", [5.0]), *scored("rbve", [7.0])]))
     two = scores.results(finals_of([*scored("dqn", [5.0, 6.0]), *scored("rbve", [7.0])]))
-    assert not aggregates.comparable(one)
-    assert aggregates.comparable(two)
+    assert not aggregates.has_several_scores(one)
+    assert aggregates.has_several_scores(two)
 
 
 def test_the_data_without_a_reference_has_no_mark():
