@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from rbve.networks.recurrent import Memory, Seen
-from rbve.types import Array, Views
+from rbve.types import Array, Head, Views
 
 
 class Pairs(NamedTuple):
@@ -48,14 +48,28 @@ def of_sequences(
     It starts as `memory`, or empty.
     """
     now, later, target_draw = keys
-    train = inputs.later.shape[0]
     mine, theirs = (remembered(each, inputs.seen, burn_in, memory) for each in (online, target))
+    trained, batch = inputs.later.shape
+    after = inputs.later - burn_in
+    said = online.heads(mine, now)
+    if said.parts is None:  # what it says of a step does not depend on a draw: say it once
+        return Views(
+            now=jax.tree.map(lambda column: column[: trained * batch], said),
+            next=jax.lax.stop_gradient(of_steps(said, after)),
+            target=of_steps(target.heads(theirs, target_draw), after),
+        )
     frozen = jax.lax.stop_gradient(online)
     return Views(
-        now=online.heads(mine[:train], now),
-        next=frozen.heads(at(jax.lax.stop_gradient(mine), inputs.later - burn_in), later),
-        target=target.heads(at(theirs, inputs.later - burn_in), target_draw),
+        now=online.heads(mine[:trained], now),
+        next=frozen.heads(at(jax.lax.stop_gradient(mine), after), later),
+        target=target.heads(at(theirs, after), target_draw),
     )
+
+
+def of_steps(head: Head, step: Array) -> Head:
+    """The rows of a Head of L · B steps that belong to steps (T, B)."""
+    rows = (step * step.shape[1] + jnp.arange(step.shape[1])).reshape(-1)
+    return jax.tree.map(lambda column: column.at[rows].get(mode="promise_in_bounds"), head)
 
 
 def remembered(network: Any, seen: Seen, burn_in: int, memory: Memory | None = None) -> Array:

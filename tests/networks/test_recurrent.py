@@ -83,7 +83,7 @@ def test_the_written_gradient_is_that_of_a_plain_scan(inputs) -> None:
         return recurrent.unroll_forward(again, driven, kept, memory)[0]
 
     def loss(unroll: Any, lstm: LSTM, x: Any, start: Memory) -> Any:
-        driven = jnp.moveaxis(lstm.inputs(x.reshape(5, -1)).reshape(-1, STEPS, BATCH), 1, 0)
+        driven = lstm.inputs(x.reshape(5, -1)).reshape(-1, STEPS, BATCH)
         kept = 1.0 - jnp.asarray(first, jnp.float32)
         hidden, last = unroll(lstm.recurrent, driven, kept, start)
         return jnp.sum(hidden * toward) + jnp.sum(last.cell * end) + jnp.sum(last.hidden * end**2)
