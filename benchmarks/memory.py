@@ -1,7 +1,8 @@
 """R2D2's learner on sequences of 120 steps, batch 8, 512 units: steps per second.
 
 Against the same network and loss in PyTorch, whose torch.nn.LSTM unrolls a batch that is there
-already: nothing is drawn, moved or logged.
+already: nothing is drawn, moved or logged. One run has all cores, then as many runs as cores one
+each, as `rbve train` runs several seeds.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 from d3rlpy_env import find_python
-from timing import Figure, Lap, interleave, ratio
-from workers import Worker, cores
+from timing import Figure, best, interleave, ratio
+from workers import Worker, ask_all, cores, per_update
 
 from rbve.data import Dataset, Episode, write
 
@@ -23,28 +24,37 @@ EPISODES = 200
 
 def measure(quick: bool) -> list[Figure]:
     python = find_python()
-    threads = str(len(cores()))
-    every = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    count = len(cores())
+    every = {"OMP_NUM_THREADS": str(count), "MKL_NUM_THREADS": str(count)}
     updates, rounds = (10, 2) if quick else (40, 5)
     with tempfile.TemporaryDirectory() as scratch:
         store = make(Path(scratch))
-        workers = {"rbve": Worker("worker_memory_rbve.py", store, environment={})}
+        ours = Worker("worker_memory_rbve.py", store, environment={})
+        contestants = {
+            "one run": lambda: per_update([ours.ask(updates=updates, runs=1)]),
+            "a run a core": lambda: per_update([ours.ask(updates=updates, runs=count)]),
+        }
+        workers = [ours]
         if python:
-            workers["torch"] = Worker("worker_memory_torch.py", store, python, environment=every)
-
-        def one(name: str) -> Lap:
-            answer = workers[name].ask(updates=updates)
-            return Lap(1 / answer["rate"], 1 / answer["cpu_rate"])
-
-        laps = interleave({name: lambda name=name: one(name) for name in workers}, rounds)
-        for worker in workers.values():
+            free = Worker("worker_memory_torch.py", store, python, environment=every)
+            pinned = [Worker("worker_memory_torch.py", store, python, core) for core in cores()]
+            workers += [free, *pinned]
+            contestants |= {
+                "one torch": lambda: per_update([free.ask(updates=updates)]),
+                "a torch a core": lambda: per_update(ask_all(pinned, {"updates": updates})),
+            }
+        laps = interleave(contestants, rounds)
+        for worker in workers:
             worker.close()
-    rate = BATCH * STEPS / min(lap.wall for lap in laps["rbve"])
+    rate = BATCH * STEPS / best(laps["one run"])
     figures = [Figure("memory", "R2D2 learner: steps/s", rate, "1/s", f"batch {BATCH}")]
-    if "torch" in laps:
-        wall, cpu = ratio(laps["torch"], laps["rbve"])
+    if python:
+        name = "R2D2 learner / torch.nn.LSTM, {}"
+        wall, cpu = ratio(laps["one torch"], laps["one run"])
         note = f"by CPU time {cpu:.2f}x"
-        figures.append(Figure("memory", "R2D2 learner / torch.nn.LSTM", wall, "x", note))
+        figures.append(Figure("memory", name.format("one run on all cores"), wall, "x", note))
+        wall, _ = ratio(laps["a torch a core"], laps["a run a core"])
+        figures.append(Figure("memory", name.format("a run on each core"), wall, "x"))
     return figures
 
 

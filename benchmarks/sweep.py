@@ -6,13 +6,12 @@ The bound is what one separate process per core reaches, each with a run of its 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import data
-from timing import Figure, Lap, interleave, ratio
-from workers import Worker, cores
+from timing import Figure, interleave, ratio
+from workers import Worker, ask_all, cores, per_update
 
 SWEEP = {"seeds": 5, "learning_rates": (1e-4, 3e-4)}
 
@@ -41,15 +40,3 @@ def measure(quick: bool) -> list[Figure]:
         note = f"by CPU time {cpu * count:.2f}x of {count}"
         figures.append(Figure("sweep", f"{words} / one run on one core", wall, "x", note))
     return figures
-
-
-def ask_all(workers: Sequence[Worker], plan: dict[str, Any]) -> list[dict[str, Any]]:
-    for worker in workers:
-        worker.send(**plan)
-    return [worker.receive() for worker in workers]
-
-
-def per_update(answers: Sequence[dict[str, Any]]) -> Lap:
-    """Wall time per update of all together; CPU time per update."""
-    mean_cpu = sum(1 / answer["cpu_rate"] for answer in answers) / len(answers)
-    return Lap(1 / sum(answer["rate"] for answer in answers), mean_cpu)

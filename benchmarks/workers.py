@@ -11,9 +11,11 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from timing import Lap
 
 FOLDER = Path(__file__).parent
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PJRT_NPROC": "1"}
@@ -95,6 +97,19 @@ class Worker:
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
+
+
+def ask_all(workers: Sequence[Worker], request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All at once."""
+    for worker in workers:
+        worker.send(**request)
+    return [worker.receive() for worker in workers]
+
+
+def per_update(answers: Sequence[dict[str, Any]]) -> Lap:
+    """Wall time per update of all together; CPU time per update."""
+    mean_cpu = sum(1 / answer["cpu_rate"] for answer in answers) / len(answers)
+    return Lap(1 / sum(answer["rate"] for answer in answers), mean_cpu)
 
 
 def serve(prepare: Callable[[str], Callable[..., dict[str, Any]]]) -> None:
