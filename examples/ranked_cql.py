@@ -34,5 +34,5 @@ def loss(
 ) -> tuple[Array, dict[str, Array]]:
     double = cql.Options(options.double)
     value, metrics = cql.loss(views, batch, cql.Config(config.alpha), double, td, key)
-    rank, rank_metrics = ranking.penalty(views.now, batch, config, options)
+    rank, rank_metrics = ranking.penalty(views.now, batch, config, options, td)
     return value + rank, metrics | rank_metrics

@@ -120,7 +120,7 @@ def record(
             noise,
             seed,
             overwrite,
-            dataclasses.replace(memory_agent, steps=steps or memory_agent.steps),
+            online_r2d2.shortened(memory_agent, steps or memory_agent.steps),
             on_progress,
         )
     elif policy == "online":

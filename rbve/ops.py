@@ -114,11 +114,14 @@ class TD:
             raise ValueError(f"td must be 'square' or 'huber'; got {self.form!r}")
 
     def target(self, reward: Array, discount: Array, next_value: Array) -> Array:
+        goal = reward + discount * self.value(next_value)
         if self.rescaled:
-            goal = rescale(reward + discount * unscale(next_value))
-        else:
-            goal = reward + discount * next_value
+            goal = rescale(goal)
         return jax.lax.stop_gradient(goal)
+
+    def value(self, said: Array) -> Array:
+        """Q, in the units of the rewards, of what a network says."""
+        return unscale(said) if self.rescaled else said
 
     def penalty(self, error: Array) -> Array:
         return square(error) if self.form == "square" else huber(error)

@@ -225,34 +225,58 @@ class Session:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.last_action = -1
+        self.scores: np.ndarray | None = None  # (A,) of the last observation, as Policy.scores
+        self._last_action = -1
         self._memory: Any = policy.network.start(1) if policy.memory else None
         self._first = True
+
+    @property
+    def last_action(self) -> int:
+        """What was done last; −1 at first."""
+        return self._last_action
+
+    @last_action.setter
+    def last_action(self, action: int | str) -> None:
+        """By id or by name."""
+        names = self.policy.actions
+        found = names.index(action) if action in names else action
+        if isinstance(found, str) or not 0 <= found < len(names):
+            raise ValueError(
+                f"last_action must be an id in [0, {len(names) - 1}] or one of {', '.join(names)}; "
+                f"got {action!r}"
+            )
+        self._last_action = int(found)
 
     def act(self, observation: Any, last_reward: float = 0.0, legal: Any = None) -> int:
         """The best action id; `last_reward` is what the last one brought.
 
         Where something else was done than what this said, set `last_action` before the next call.
         """
-        policy = self.policy
-        if not policy.memory:
-            self.last_action = int(policy.act(observation, legal=legal))
-            return self.last_action
-        obs, single = policy._batch(observation)
+        obs, single = self.policy._batch(observation)
         if not single:
             raise ValueError("a session takes one observation at a time")
+        if not math.isfinite(last_reward):
+            raise ValueError(f"last_reward must be a finite number; got {last_reward}")
+        # Checked before the memory moves on, so that a call that failed can be made again.
+        mask = None if legal is None else self.policy._mask(legal, (1, len(self.policy.actions)))
+        self.scores = self._scores(obs, 0.0 if self._first else last_reward, mask)
+        self._first = False
+        self._last_action = int(np.argmax(self.scores))
+        return self._last_action
+
+    def _scores(self, obs: np.ndarray, last_reward: float, mask: np.ndarray | None) -> np.ndarray:
+        policy = self.policy
+        if not policy.memory:
+            return policy.scores(obs, mask)[0]
         seen = Seen(
             policy.input(obs)[None],
-            jnp.full((1, 1), self.last_action, jnp.int32),
+            jnp.full((1, 1), self._last_action, jnp.int32),
             jnp.full((1, 1), last_reward, jnp.float32),
             jnp.full((1, 1), self._first),
         )
         head, self._memory = recall(policy.network, seen, self._memory)
-        self._first = False
-        mask = None if legal is None else policy._mask(legal, (1, len(policy.actions)))
-        scores = policy.algorithm.scores(head, mask, policy.config, policy.options)
-        self.last_action = int(np.argmax(np.asarray(scores)[0]))
-        return self.last_action
+        head = policy.shown(head)
+        return np.asarray(policy.algorithm.scores(head, mask, policy.config, policy.options))[0]
 
     def decide(self, observation: Any, last_reward: float = 0.0, legal: Any = None) -> str:
         """The best action by name."""

@@ -49,10 +49,14 @@ class Options:
 
 
 def penalty(
-    head: Head, batch: Batch, config: HasRanking, options: Options
+    head: Head,
+    batch: Batch,
+    config: HasRanking,
+    options: Options,
+    td: ops.TD = ops.TD(),  # noqa: B008  immutable
 ) -> tuple[Array, dict[str, Array]]:
     """One value per item, λ included, and the metrics of the term."""
-    weight = success_weight(head, batch, config, options)
+    weight = success_weight(td.value(head.q), batch, config, options)
     violation = disorder(head.ranked, batch, config.nu, options.form)
     value = config.lam * weight * violation
     metrics = {
@@ -88,14 +92,14 @@ def listwise(q: Array, batch: Batch) -> Array:
     return -ops.select(jax.nn.log_softmax(ops.mask(log_wins, batch.legal), -1), batch.action)
 
 
-def success_weight(head: Head, batch: Batch, config: HasRanking, options: Options) -> Array:
-    """w(s), at most `cap`."""
+def success_weight(q: Array, batch: Batch, config: HasRanking, options: Options) -> Array:
+    """w(s), at most `cap`; `q` in the units of V̂."""
     g = batch.g
     if options.filter == "none":
         return jnp.ones_like(g)
     if options.filter == "advantage":
-        legal = jnp.ones_like(head.q) if batch.legal is None else batch.legal
-        baseline = jnp.sum(jnp.where(legal, head.q, 0.0), -1) / jnp.sum(legal, -1)
+        legal = jnp.ones_like(q) if batch.legal is None else batch.legal
+        baseline = jnp.sum(jnp.where(legal, q, 0.0), -1) / jnp.sum(legal, -1)
     else:
         baseline = jnp.sum(g * batch.weight) / jnp.sum(batch.weight)
     excess = jax.lax.stop_gradient(g - baseline)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rbve import ranking
+from rbve import ops, ranking
 from rbve.types import Batch, Head
 
 
@@ -27,7 +27,8 @@ def head(count: int, q: float = 0.0) -> Head:
 
 def weights(batch: Batch, q: float = 0.0, config: Any = None, **options: Any) -> jax.Array:
     chosen = ranking.Options(**options)
-    return ranking.success_weight(head(len(batch.g), q), batch, config or ranking.Config(), chosen)
+    said = jnp.full((len(batch.g), 3), q)
+    return ranking.success_weight(said, batch, config or ranking.Config(), chosen)
 
 
 @pytest.mark.parametrize("normalise", ["dataset", "none"])
@@ -100,10 +101,23 @@ def test_binary_weight_is_strict() -> None:
 def test_weight_carries_no_gradient() -> None:
     def total(q: jax.Array) -> jax.Array:
         options = ranking.Options(filter="advantage")
-        return jnp.sum(ranking.success_weight(Head(q, q), batch([1, 2]), ranking.Config(), options))
+        return jnp.sum(ranking.success_weight(q, batch([1, 2]), ranking.Config(), options))
 
     assert total(jnp.zeros((2, 3))) != total(jnp.ones((2, 3)))
     np.testing.assert_array_equal(jax.grad(total)(jnp.ones((2, 3))), jnp.zeros((2, 3)))
+
+
+def test_advantage_is_in_the_units_of_returns() -> None:
+    """Q is 24 where the network says h(24), so a return of 24 is no better than expected."""
+    options, td = ranking.Options(filter="advantage"), ops.TD(rescaled=True)
+    said = ops.rescale(jnp.array([[24.0, 24.0], [4.0, 4.0]]))
+
+    def clipped(td: ops.TD) -> list[float]:
+        found = ranking.penalty(Head(said, said), batch([24, 24]), ranking.Config(), options, td)
+        return found[1]["weight_clipped"].tolist()
+
+    assert clipped(td) == [0, 1]
+    assert clipped(ops.TD()) == [1, 1]
 
 
 def test_penalty_is_proportional_to_lambda() -> None:

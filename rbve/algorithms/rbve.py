@@ -27,5 +27,5 @@ def loss(
     key: Array,
 ) -> tuple[Array, dict[str, Array]]:
     value, metrics = bve.loss(views, batch, bve.Config(), NoOptions(), td, key)
-    rank, rank_metrics = ranking.penalty(views.now, batch, config, options)
+    rank, rank_metrics = ranking.penalty(views.now, batch, config, options, td)
     return value + rank, metrics | rank_metrics

@@ -27,5 +27,5 @@ def loss(
     views: Views, batch: Batch, config: ranking.Config, options: Options, td: ops.TD, key: Array
 ) -> tuple[Array, dict[str, Array]]:
     value, metrics = dqn.loss(views, batch, dqn.Config(), dqn.Options(options.double), td, key)
-    rank, rank_metrics = ranking.penalty(views.now, batch, config, options)
+    rank, rank_metrics = ranking.penalty(views.now, batch, config, options, td)
     return value + rank, metrics | rank_metrics

@@ -48,7 +48,7 @@ def train(
     learning_rate: tuple[float, ...] = (3e-4,),
     target_period: int = 0,
     every: int = 0,
-    batch_size: int = 128,
+    batch_size: int = 0,
     torso: Literal["auto", "mlp", "atari", "atari_valid", "board"] = "auto",
     hidden: tuple[int, ...] = (),
     stack: int = 1,
@@ -59,7 +59,7 @@ def train(
     rows: Literal["auto", "memory", "disk"] = "auto",
     td: Literal["square", "huber"] = "square",
     gamma: float = 0.99,
-    n_step: int = 1,
+    n_step: int = 0,
     clip_rewards: bool = False,
     eval_episodes: int = 100,
     final_evaluations: int = 5,
@@ -86,7 +86,7 @@ def train(
         learning_rate: One or more Adam step sizes.
         target_period: Updates between target syncs; 0 = steps / 800.
         every: Updates between evaluations and checkpoints; 0 = steps / 20.
-        batch_size: Transitions per update; with memory, sequences.
+        batch_size: Transitions per update, with memory sequences; 0 = 128, or 8 with memory.
         torso: What turns an observation into features: dense layers, the convolutions of the paper
             (atari; atari_valid pads nothing) or MinAtar's (board); auto = by the shape.
         hidden: Units per dense layer. Default: 56 56 for mlp, 512 for atari (with memory none), 128
@@ -101,7 +101,7 @@ def train(
             pixels), else on disk.
         td: Form of the TD loss.
         gamma: Discount per step.
-        n_step: Window of summed rewards.
+        n_step: Window of summed rewards; 0 = 1, or 5 with memory.
         clip_rewards: Clip rewards to [-1, 1].
         eval_episodes: Episodes per evaluation.
         final_evaluations: Last evaluations whose mean is the final figure; none
@@ -110,8 +110,8 @@ def train(
         keep_seed: Seed of that choice.
         side: Only episodes above, or not above, the mean return.
         action: Train on the action the agent chose or the one the environment executed.
-        devices: Over how many accelerators (or cores) every batch is split. Results change in the
-            last digits alone.
+        devices: Over how many accelerators (or cores) every batch is split, without memory.
+            Results change in the last digits alone.
     """
     from rbve import api
     from rbve import rows as result_rows
@@ -285,6 +285,8 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
     for name, experiment in chosen.items():
         for env, reason in study.left_out(experiment, size, out).items():
             print(f"{name}: {env} is left out: {reason}", file=sys.stderr)
+    if not jobs:
+        raise ValueError(f"no data counts, so there is nothing to train; recordings are in {out}")
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
     updates = sum(job.spec.steps for job in left)
     with console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:

@@ -35,7 +35,8 @@ SCALES = (
         name="paper",
     ),
 )  # fmt: skip
-# λ as in the paper, then stronger; ν and the learning rate are the paper's.
+# λ as in the paper, then stronger, with one of the learning rates and margins it tries. (It keeps
+# λ and tunes those two.)
 RANKING = ({"lam": 0.005}, {"lam": 0.1})
 METHODS = (
     Method("bc"),

@@ -58,22 +58,18 @@ class LSTM(eqx.Module):
     def __call__(self, x: Array, first: Array, memory: Memory) -> tuple[Array, Memory]:
         """Features (F, T, B) to what is remembered after every step (T, H, B), and at the end."""
         features, steps, batch = x.shape
+        # σ(x) = ½ + ½ tanh(½x): where what drives the three σ is halved, one tanh bends all gates,
+        # in half the time of a function for each.
         halves = jnp.array([0.5, 0.5, 1.0, 0.5]).repeat(self.recurrent.shape[1])
         halved = jax.tree.map(lambda weights: (weights.T * halves).T, self)
         driven = halved.inputs(x.reshape(features, -1)).reshape(-1, steps, batch)
         return unroll(halved.recurrent, driven, 1.0 - first.astype(x.dtype), memory)
 
 
-# What drives the input, forget and output gates is halved: σ(x) = ½ + ½ tanh(½x), and one tanh of
-# all four gates takes half the time of a function for each.
-# The gradient is written out: left to itself the backward scan adds to the gradient of the
-# recurrent weights at every step, where one product after the scan will do.
-
-
 @jax.custom_vjp
 def unroll(recurrent: Array, driven: Array, kept: Array, memory: Memory) -> tuple[Array, Memory]:
     """`driven` (4H, T, B) is what the inputs add to the gates, `kept` (T, B) 0 where memory is
-    emptied before the step."""
+    emptied before the step. Weights and what drives are halved but for the candidate's."""
     return unroll_forward(recurrent, driven, kept, memory)[0]
 
 
@@ -103,6 +99,8 @@ def opened(bent: Array) -> tuple[Array, Array, Array, Array]:
 def unroll_backward(
     saved: tuple[Any, ...], pull: tuple[Array, Memory]
 ) -> tuple[Array, Array, Array, Memory]:
+    """Written out: left to itself the backward scan adds to the gradient of the recurrent weights
+    at every step, where one product after the scan will do."""
     recurrent, kept, memory, hidden, cell, bent = saved
     pull_hidden, pull_last = pull
     _, gates, batch = bent.shape

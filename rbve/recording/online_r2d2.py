@@ -11,7 +11,7 @@ row with the final observation and no action, then the next episode.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -96,6 +96,17 @@ def preset(env_name: str) -> Options:
     return Options()
 
 
+def shortened(options: Options, steps: int) -> Options:
+    """For a recording of so many steps: in a shorter one it starts to learn sooner, too."""
+    share = min(1.0, steps / options.steps)
+    return replace(
+        options,
+        steps=steps,
+        explore=round(share * options.explore),
+        min_replay=round(share * options.min_replay),
+    )
+
+
 class Life(NamedTuple):
     """Where the actors stand."""
 
@@ -163,6 +174,12 @@ def check(options: Options) -> None:
             f"windows of {options.n_step} steps do not fit into the {trained} steps of a sequence "
             "that are trained on; give a smaller n_step, or a larger chunk or train"
         )
+
+
+def mixed(error: Array, valid: Array) -> Array:
+    """What sequences' errors (T, B) count, by the steps that are valid; others hold zeros."""
+    mean = jnp.sum(error, axis=0) / jnp.maximum(jnp.sum(valid, axis=0), 1.0)
+    return LARGEST * jnp.max(error, axis=0) + MEAN * mean
 
 
 def make_agent(env: Env, options: Options) -> Agent:
@@ -292,8 +309,8 @@ def make_agent(env: Env, options: Options) -> Agent:
         direction, opt = optimiser.update(grad, state.opt)
         params = optax.apply_updates(state.params, direction)
         updates = state.updates + 1
-        mixed = LARGEST * jnp.max(error, axis=0) + MEAN * jnp.sum(error, axis=0) / steps
-        priority = jnp.where(valid, jnp.maximum(mixed, 1e-6) ** options.priority_exponent, 0.0)
+        surprise = jnp.maximum(mixed(error, weight), 1e-6)
+        priority = jnp.where(valid, surprise**options.priority_exponent, 0.0)
         return state._replace(
             params=params,
             target=jax.lax.cond(

@@ -50,7 +50,7 @@ def record_online_memory(
     judge = SnapshotJudge(quiet, agent.unravel, options.gamma, seed, **form)
     advance = jax.jit(agent.advance, donate_argnums=0)
     state = jax.jit(agent.init)(jax.random.key(seed))
-    lives = [Life() for _ in range(options.actors)]
+    lives = [Unfinished() for _ in range(options.actors)]
     returns: list[float] = []
     done, blocks = 0, 4
     while done < total:
@@ -71,7 +71,7 @@ def record_online_memory(
     finish_online(writer, judge, quiet, returns)
 
 
-class Life:
+class Unfinished:
     """Rows of one actor whose episode has not ended yet."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Life:
 
 
 def take_episodes(
-    state: online_r2d2.State, start: int, stop: int, lives: list[Life]
+    state: online_r2d2.State, start: int, stop: int, lives: list[Unfinished]
 ) -> Iterator[Episode]:
     """Those that ended within the chunks start to stop, chunk by chunk and actor by actor."""
     kept = state.ring.final.shape[0]

@@ -40,6 +40,8 @@ def run(
     """
     for job in jobs:
         check(devices, jax.local_device_count(), job.spec.batch_size)
+        if devices > 1 and job.spec.memory:
+            raise ValueError("batches of sequences are not split; leave --devices out with memory")
     opened = dict(datasets or {})
     for job in jobs:
         if job.data.path not in opened:

@@ -181,7 +181,7 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         player = None if each.uniform else ScriptPlayer(scripts.load(each.env))
         record.record_policy(each.env, folder, player, each.episodes, each.script or 0.0, **common)
     elif each.memory:
-        memory_agent = replace(online_r2d2.preset(each.env), steps=each.steps)
+        memory_agent = online_r2d2.shortened(online_r2d2.preset(each.env), each.steps)
         record_memory.record_online_memory(each.env, folder, options=memory_agent, **common)
     else:
         agent = replace(online_dqn.preset(each.env), steps=each.steps)
@@ -240,6 +240,8 @@ def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> st
     if not experiment.learned and not experiment.best:
         return ""
     best = experiment.best.get(data.env)
+    if best is not None and scale.episodes < 1:
+        return ""  # a shortened recording is to see that all works; nobody learns much in it
     for seed in range(scale.datasets):
         online = recording(data, scale, seed).online.folder(out)
         if not is_recorded(online):

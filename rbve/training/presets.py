@@ -28,7 +28,7 @@ PRESETS: dict[str, Mapping[str, Any]] = {
         "learning_rate": 1e-4,  # found on the nine online games, of 8e-5, 1e-4, 3e-4
         "final_evaluations": 1,  # "the final snapshot"
     },
-    # Table "Deepmind Lab experiments' hyperparameters"; n-step and h are canonical R2D2's.
+    # Table "Deepmind Lab experiments' hyperparameters" and, for n-step, the text; h is R2D2's.
     "rlu-dmlab": {
         "torso": "atari",  # the same convolutions, whose features enter the memory as they are
         "memory": 512,

@@ -231,7 +231,7 @@ def columns_of(
     # By its own longest episode: beside data with a longer one, its sequences stay the same.
     items = windows(len(scalars), plan) if sequence else packs(data.offsets, longest_episode(data))
     # A stretch whose every row weighs nothing would make a batch of nothing.
-    total = np.cumsum([0, *scalars[:, WEIGHT]])
+    total = np.concatenate([[0], np.cumsum(scalars[:, WEIGHT], dtype=np.int64)])
     return SequenceColumns(data, items[total[items[:, 2]] > total[items[:, 1]]], scalars, plan)
 
 

@@ -39,10 +39,10 @@ class Spec:
     burn_in: int = 0  # with `sequence`: steps before it that only warm the memory (R2D2: 40)
     rescale: bool | None = None  # learn h(Q); None = with memory, as every recurrent method here
     rows: str = "auto"  # where they wait to be drawn: memory, disk, or auto = memory if few
-    batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
+    batch_size: int = 0  # transitions, or sequences, per update; 0 = 128, with memory 8 (paper)
     td: str = "square"  # form of the TD loss: square or huber
     gamma: float = 0.99  # discount per step (paper: .99)
-    n_step: int = 1  # window of summed rewards
+    n_step: int = 0  # window of summed rewards; 0 = 1, with memory 5 (R2D2)
     clip_rewards: bool = False  # rewards to [−1, 1]
     steps: int = 100_000  # updates (paper: 2M)
     every: int = 0  # updates between evaluations and checkpoints; 0 = steps / 20
@@ -61,6 +61,10 @@ class Spec:
             object.__setattr__(self, "every", max(1, self.steps // 20))
         if self.rescale is None:
             object.__setattr__(self, "rescale", self.memory > 0)
+        if not self.batch_size:
+            object.__setattr__(self, "batch_size", 8 if self.memory else 128)
+        if not self.n_step:
+            object.__setattr__(self, "n_step", 5 if self.memory else 1)
         for name in ("batch_size", "steps", "every", "eval_episodes", "final_evaluations"):
             if not 1 <= getattr(self, name) <= INT32:
                 raise ValueError(f"{name} must lie in [1, {INT32}]; got {getattr(self, name)}")

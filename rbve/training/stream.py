@@ -67,7 +67,9 @@ class Stream:
         self._columns, self._batch = columns, batch_size
         one = columns.pick(np.zeros(batch_size, np.int64))
         held = sum(values.nbytes for values in one if values is not None)
-        self._at_once = min(DRAWS, max(LEAST_AT_ONCE, CHUNK_BYTES // streams // held))
+        # An update on sequences takes long beside a call, and its batch much memory.
+        least = 1 if isinstance(columns, SequenceColumns) else LEAST_AT_ONCE
+        self._at_once = min(DRAWS, max(least, CHUNK_BYTES // streams // held))
         (device,) = member.size.devices()
         self._chunks = Ahead(self._pick(step, boundaries), CHUNKS_AHEAD, device)
 

@@ -209,6 +209,43 @@ def test_only_whole_sequences_are_learned_from() -> None:
     assert starts(advance(state, 12)) == list(range(2, 15))
 
 
+def test_what_a_sequence_counts() -> None:
+    """.9 of the largest error and .1 of the mean over the steps that are valid."""
+    error = jnp.array([[3.0, 0.0], [1.0, 0.5], [0.0, 0.0]])
+    valid = jnp.array([[1.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+    np.testing.assert_allclose(online_r2d2.mixed(error, valid), [2.9, 0.45 + 0.05 / 3], rtol=1e-6)
+    assert online_r2d2.mixed(jnp.zeros((3, 1)), jnp.zeros((3, 1))).tolist() == [0.0]
+
+
+def test_priorities_follow_what_was_learned() -> None:
+    """Only sequences that were drawn count otherwise than fresh ones, and the target is copied."""
+    env = envs.load("memory_len:3")
+    agent = online_r2d2.make_agent(env, dataclasses.replace(SMALL, min_replay=300))  # type: ignore[arg-type]
+    advance = jax.jit(agent.advance)
+    before = advance(agent.init(jax.random.key(3)), 14)  # 280 steps, 12 first chunks of 4 actors
+    after = advance(before, 1)  # one learner step for 20 steps of the environment
+    assert int(before.updates) == 0
+    assert int(after.updates) == 1
+    fresh = float(np.asarray(before.tree[0]).max())
+    leaves = np.asarray(after.tree[0])[: 13 * 4]
+    learned = leaves[leaves != fresh]
+    assert 1 <= len(learned) <= SMALL.batch_size
+    assert (learned > 0).all()
+    np.testing.assert_array_equal(after.target, before.params)
+    assert int(SMALL.target_period) == 3
+    third = advance(after, 2)
+    np.testing.assert_array_equal(third.target, third.params)
+    assert not np.array_equal(third.params, before.params)
+
+
+def test_a_short_recording_learns_as_early_in_proportion() -> None:
+    full = online_r2d2.preset("xminigrid:MiniGrid-DoorKey-5x5")
+    tenth = online_r2d2.shortened(full, full.steps // 10)
+    assert (tenth.steps, tenth.explore, tenth.min_replay) == (20_000, 10_000, 2_000)
+    longer = online_r2d2.shortened(full, 4 * full.steps)
+    assert (longer.explore, longer.min_replay) == (full.explore, full.min_replay)
+
+
 def test_it_learns_to_remember(tmp_path: Path) -> None:
     options = dataclasses.replace(
         SMALL, memory=16, actors=16, batch_size=16, chunk=6, steps=12_000, min_replay=1000,

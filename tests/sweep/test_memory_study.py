@@ -88,29 +88,31 @@ def test_a_level_counts_if_all_its_recorders_came_half_way(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(study, "fingerprint", lambda folder: "")
-    experiment, quick = load_memory(name), experiments.SCALES["quick"]
+    experiment, desk = load_memory(name), experiments.SCALES["desk"]
     levels = list(dict.fromkeys(data.env for data in experiment.data))
     for env in levels:
         best = experiment.best[env]
         recorded(tmp_path, env, 0, 0.51 * best)
         recorded(tmp_path, env, 1, 0.49 * best if env == "collect:few" else best)
-    found = {job.spec.env for job in study.jobs(experiment, quick, tmp_path)}
+    found = {job.spec.env for job in study.jobs(experiment, desk, tmp_path)}
     # Experts' data goes by the agent they come from.
     assert found == {env for env in levels if env != "collect:few"}
-    (reason,) = study.left_out(experiment, quick, tmp_path).values()
+    (reason,) = study.left_out(experiment, desk, tmp_path).values()
     assert reason.startswith("the agent of seed 1 came to 6.97, not half way from the random")
-    jobs = study.jobs(replace(experiment, best={}), quick, tmp_path)
+    jobs = study.jobs(replace(experiment, best={}), desk, tmp_path)
     assert {job.spec.env for job in jobs} == set(levels)
     assert {(job.spec.memory, job.spec.n_step, job.spec.gamma) for job in jobs} == {(64, 5, 0.99)}
     assert {job.data.keep for job in jobs} == {1.0}
+    # A quick look records a tenth of the steps, in which nobody comes half way.
+    assert study.left_out(experiment, experiments.SCALES["quick"], tmp_path) == {}
 
 
 def test_a_level_that_one_agent_did_not_learn_is_not_recorded_further(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, quick = (
+    both, desk = (
         [load_memory("memory"), load_memory("memory_coverage")],
-        experiments.SCALES["quick"],
+        experiments.SCALES["desk"],
     )
     begun: list[study.Recording] = []
 
@@ -123,13 +125,13 @@ def test_a_level_that_one_agent_did_not_learn_is_not_recorded_further(
     monkeypatch.setattr(study, "record_one", record)
     monkeypatch.setattr(study.local, "on_all_devices", lambda one, all_: [one(e) for e in all_])
     told: list[float] = []
-    wanted = study.recordings(both, quick)
+    wanted = study.recordings(both, desk)
     study.record_all(
-        wanted, tmp_path, lambda *said: told.append(said[1]), study.needless(both, quick, tmp_path)
+        wanted, tmp_path, lambda *said: told.append(said[1]), study.needless(both, desk, tmp_path)
     )
     again = [(each.env, each.expert) for each in begun if each.seed]
     # The second agent on collect:few fails, so no expert's data is made of the first one's either.
-    assert again == [("collect:few", None), ("memory_len:10", None)]
+    assert again == [("collect:few", None), *[("memory_len:10", None)] * 3]
     assert [each.env for each in begun if not each.seed and each.expert is not None] == []
     assert told == [1.0] * (len(wanted) - len(begun))  # progress reaches its end all the same
 

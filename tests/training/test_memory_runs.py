@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,29 @@ def test_a_session_does_what_the_rollout_does(remembering: Policy, tmp_path: Pat
             obs, reward = outcome.obs, float(outcome.reward)
             total += reward
         assert total == 1.0
+
+
+def test_a_session_says_what_is_wrong_and_can_go_on(remembering: Policy) -> None:
+    env: Any = envs.load(LEVEL)
+    _, obs = env.reset(jax.random.key(0))
+    one, other = remembering.start(), remembering.start()
+    with pytest.raises(ValueError, match="legal allows no action"):
+        one.act(np.asarray(obs), legal=[False, False])
+    with pytest.raises(ValueError, match="last_reward must be a finite number; got nan"):
+        one.act(np.asarray(obs), math.nan)
+    # What failed left no trace; a reward before the first action is none.
+    assert one.act(np.asarray(obs), 7.0) == other.act(np.asarray(obs))
+    np.testing.assert_array_equal(one.scores, other.scores)
+    for wrong in (2, -1, "left"):
+        with pytest.raises(ValueError, match=r"must be an id in \[0, 1\] or one of 0, 1; got"):
+            one.last_action = wrong
+    one.last_action = "1"
+    assert one.last_action == 1
+
+
+def test_two_devices_do_not_share_sequences(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="sequences are not split; leave --devices out"):
+        local.run([job(path)], tmp_path, devices=2)
 
 
 class Outside:

@@ -16,6 +16,7 @@ from rbve.data import Dataset, Episode, load, write
 from rbve.data.transitions import View, transitions
 from rbve.training import presets
 from rbve.training.run import POLICY, check_fit
+from rbve.training.spec import Spec
 
 SAMPLES = os.environ.get("RBVE_RLU_SAMPLES", "")
 TINY = ("--steps", "3", "--every", "3", "--batch-size", "4", "--hidden", "16")
@@ -60,6 +61,16 @@ def test_the_papers_table() -> None:
     assert presets.load(None) == {}
     with pytest.raises(ValueError, match=r"unknown preset 'rlu-atri'. Did you mean 'rlu-atari'"):
         presets.load("rlu-atri")
+
+
+def test_the_papers_table_for_lab() -> None:
+    found = presets.load("rlu-dmlab")
+    assert (found["torso"], found["memory"], found["batch_size"]) == ("atari", 512, 8)
+    assert (found["gamma"], found["n_step"], found["steps"]) == (0.997, 5, 50_000)
+    assert (found["target_period"], found["learning_rate"]) == (400, 1e-4)
+    plan = {name: found[name] for name in found if name not in ("target_period", "learning_rate")}
+    spec = Spec(**plan)
+    assert (spec.rescale, spec.sequence, spec.burn_in) == (True, 0, 0)
 
 
 def test_frames_are_joined_once() -> None:

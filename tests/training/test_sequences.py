@@ -18,6 +18,7 @@ from rbve.training import sequences
 from rbve.training.spec import Spec, resolve
 from rbve.training.table import pack_sequences
 from rbve.training.update import Member, make_program
+from rbve.training.views import of_sequences
 
 GAMMA, N, ACTIONS, UNITS = 0.9, 3, 3, 4
 LENGTHS = (6, 2, 4, 1, 7)  # decisions
@@ -323,6 +324,41 @@ def test_fragments_have_no_memory(data: Dataset) -> None:
 def test_plans_that_make_no_sense(plan: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Spec(**plan)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("algorithm", ["dqn", "bc", "rem", "iqn"])
+def test_heads_are_those_of_the_steps(data: Dataset, algorithm: str) -> None:
+    """Said once and looked up, or where they are drawn, said again of the steps looked up."""
+    options = {"heads": 3} if algorithm == "rem" else {}
+    spec, _ = resolve(Spec(algorithm, memory=UNITS, hidden=(5,), batch_size=4, n_step=N), options)
+    table = pack_sequences([data], spec.view, spec.load_algorithm().bootstrap, 0, 0, True)
+    program = make_program(spec, table.layout)
+    nets = [program.unravel(program.init(jax.random.key(k)).params) for k in (0, 1)]
+    rows = jax.tree.map(jnp.asarray, table.rows)
+    picked = table.layout.fetch(rows, jnp.arange(4))
+    inputs, _ = table.layout.batch(picked, jnp.float32(1.0))
+    keys = list(jax.random.split(jax.random.key(2), 3))
+    found = of_sequences(*nets, inputs, 0, keys)
+    steps, batch = inputs.later.shape
+    every = np.arange(steps)[:, None], inputs.later, inputs.later
+    for view, net, step in zip(found, (nets[0], *nets), every, strict=True):
+        remembered, _ = net.unroll(inputs.seen, net.start(batch))
+        asked = np.broadcast_to(step, (steps, batch))[..., None]
+        assert view.q.shape == (steps * batch, ACTIONS)
+        if algorithm == "iqn":  # each draws quantile levels of its own
+            continue
+        whole = net.heads(remembered, keys[0]).q.reshape(len(remembered), batch, ACTIONS)
+        wanted = np.take_along_axis(np.asarray(whole), asked, axis=0)
+        np.testing.assert_allclose(view.q.reshape(wanted.shape), wanted, atol=1e-6)
+    assert not np.allclose(found.next.q, found.target.q)
+    if algorithm == "iqn":
+        assert not np.allclose(found.now.taus, found.next.taus)
+
+
+def test_defaults_with_memory_are_r2d2s() -> None:
+    assert (Spec(memory=8).batch_size, Spec(memory=8).n_step) == (8, 5)
+    assert (Spec().batch_size, Spec().n_step) == (128, 1)
+    assert (Spec(memory=8, batch_size=3, n_step=1).batch_size, Spec(n_step=2).n_step) == (3, 2)
 
 
 def test_values_are_rescaled_with_memory_unless_said() -> None:

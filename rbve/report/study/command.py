@@ -42,8 +42,8 @@ def arguments(job: Mapping[str, Any]) -> Iterator[str]:
     from rbve.training.spec import DataRef, Job, Spec
 
     spec = job["spec"]
-    usual = asdict(Spec(steps=spec["steps"]))
-    usual["rescale"] = spec.get("memory", 0) > 0  # unless said
+    # Some defaults depend on the memory, which itself is to be told.
+    usual = {**asdict(Spec(steps=spec["steps"], memory=spec.get("memory", 0))), "memory": 0}
     for name in WITHOUT_FLAG:
         if spec[name] != usual[name]:
             raise ValueError(f"`rbve train` has no flag for {name}={spec[name]}")
