@@ -30,7 +30,7 @@ from rbve.evaluation.lanes import LANES, open_lanes  # noqa: E402
 from rbve.evaluation.players import ScriptPlayer  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
-from rbve.recording import online_dqn, online_host, online_r2d2, record_memory, scripts  # noqa: E402
+from rbve.recording import online_dqn, online_host, r2d2_options, record_memory, scripts  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
 from rbve.registry import did_you_mean  # noqa: E402
 from rbve.report import write_report  # noqa: E402
@@ -113,14 +113,14 @@ def record(
             raise ValueError(
                 "an agent with memory is recorded by steps: leave episodes and keep out"
             )
-        memory_agent = online_r2d2.preset(env)
+        memory_agent = r2d2_options.preset(env)
         record_memory.record_online_memory(
             env,
             Path(out),
             noise,
             seed,
             overwrite,
-            online_r2d2.shortened(memory_agent, steps or memory_agent.steps),
+            r2d2_options.shortened(memory_agent, steps or memory_agent.steps),
             on_progress,
         )
     elif policy == "online":

@@ -13,7 +13,7 @@ import numpy as np
 
 from rbve.data.dataset import Episode
 from rbve.data.formats.native import Writer
-from rbve.recording import online_r2d2
+from rbve.recording import online_r2d2, r2d2_options
 from rbve.recording.lessons import Rows
 from rbve.recording.record import (
     OnProgress,
@@ -34,16 +34,16 @@ def record_online_memory(
     noise: float = 0.0,
     seed: int = 0,
     overwrite: bool = False,
-    options: online_r2d2.Options | None = None,
+    options: r2d2_options.Options | None = None,
     on_progress: OnProgress = lambda progress: None,
 ) -> None:
     """Everything the actors of an online R2D2 live through; the best snapshot lies beside it."""
-    options = options or online_r2d2.preset(env_name)
+    options = options or r2d2_options.preset(env_name)
     env, quiet = inside_jax(env_name, noise)
     total = -(-options.steps // (options.actors * options.chunk))  # chunks
     clear_expert(out, overwrite)
     about = provenance(env_name, "online r2d2", noise, seed, None, 1.0, options)
-    about["agent"] = online_r2d2.described(options)
+    about["agent"] = r2d2_options.described(options)
     writer = Writer(out, env.actions, about, overwrite)
     agent = online_r2d2.make_agent(env, options)
     form = {"hidden": options.hidden, "memory": options.memory, "rescaled": True}

@@ -18,7 +18,7 @@ from rbve.evaluation.players import ScriptPlayer
 from rbve.experiments import SCALES, Data, Experiment, Method, Scale, Settings
 from rbve.files import read_json, write_json
 from rbve.policy import Policy
-from rbve.recording import online_dqn, online_r2d2, record, record_memory, scripts
+from rbve.recording import online_dqn, r2d2_options, record, record_memory, scripts
 from rbve.recording.learned import came_half_way, has_learned
 from rbve.sweep import local
 from rbve.training.run import Progress
@@ -94,7 +94,7 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
 
 def recording(data: Data, scale: Scale, seed: int) -> Recording:
     episodes = max(1, round(record.default_episodes(data.env) * scale.episodes))
-    full = online_r2d2.preset(data.env).steps if data.memory else record.default_steps(data.env)
+    full = r2d2_options.preset(data.env).steps if data.memory else record.default_steps(data.env)
     steps = round(full * scale.episodes)
     if data.script is not None and data.expert is not None:
         raise ValueError(f"{data.env}: data is a script's or an expert's, not both")
@@ -181,7 +181,7 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         player = None if each.uniform else ScriptPlayer(scripts.load(each.env))
         record.record_policy(each.env, folder, player, each.episodes, each.script or 0.0, **common)
     elif each.memory:
-        memory_agent = online_r2d2.shortened(online_r2d2.preset(each.env), each.steps)
+        memory_agent = r2d2_options.shortened(r2d2_options.preset(each.env), each.steps)
         record_memory.record_online_memory(each.env, folder, options=memory_agent, **common)
     else:
         agent = replace(online_dqn.preset(each.env), steps=each.steps)

@@ -16,12 +16,12 @@ from rbve.commands.data import record
 from rbve.data.manifest import fingerprint
 from rbve.networks.recurrent import Memory, Seen
 from rbve.policy import Policy
-from rbve.recording import online_r2d2
+from rbve.recording import online_r2d2, r2d2_options
 from rbve.recording.lessons import Rows, lessons
 from rbve.recording.record import EXPERT
 from rbve.recording.record_memory import record_online_memory
 
-SMALL = online_r2d2.Options(
+SMALL = r2d2_options.Options(
     memory=8, hidden=(6,), actors=4, chunk=5, burn_in=1, train=2, batch_size=4, n_step=3,
     target_period=3, steps_per_update=20, min_replay=100, replay=300, steps=800,
 )  # fmt: skip
@@ -29,19 +29,19 @@ GAMMA = 0.9
 
 
 def test_the_ladder_of_exploration() -> None:
-    found = np.asarray(online_r2d2.ladder(8))
+    found = np.asarray(r2d2_options.ladder(8))
     np.testing.assert_allclose(found, [0.4**k for k in range(1, 9)], rtol=1e-5)
-    assert online_r2d2.ladder(1) == pytest.approx(0.4)
+    assert r2d2_options.ladder(1) == pytest.approx(0.4)
 
 
 def test_exploration_comes_down_to_the_ladder() -> None:
     options = dataclasses.replace(SMALL, actors=8, explore=1000)
     rungs = np.array([0.4**k for k in range(1, 9)])
     for lived, done in [(0, 0.0), (250, 0.25), (1000, 1.0), (5000, 1.0)]:
-        found = online_r2d2.shares(options, jnp.int32(lived))
+        found = r2d2_options.shares(options, jnp.int32(lived))
         np.testing.assert_allclose(found, 1 - done * (1 - rungs), rtol=1e-4)
     options = dataclasses.replace(options, explore=0)
-    np.testing.assert_allclose(online_r2d2.shares(options, jnp.int32(0)), rungs, rtol=1e-6)
+    np.testing.assert_allclose(r2d2_options.shares(options, jnp.int32(0)), rungs, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("explore", "random"), [(0, [False] * 3), (90, [True, False, False])])
@@ -58,18 +58,18 @@ def test_actors_act_by_their_share(explore: int, random: list[bool]) -> None:
 
 
 def test_levels_that_pay_once_are_looked_about_in_first() -> None:
-    grid = online_r2d2.preset("xminigrid:MiniGrid-MemoryS8")
+    grid = r2d2_options.preset("xminigrid:MiniGrid-MemoryS8")
     assert (grid.explore, grid.min_replay, grid.replay) == (100_000, 20_000, 500_000)
     assert (grid.gamma, grid.steps_per_update, grid.learning_rate) == (0.97, 16, 5e-4)
     assert (grid.rows, grid.burn_in * grid.chunk, grid.memory, grid.n_step) == (60, 20, 64, 5)
-    rooms = online_r2d2.preset("xminigrid:MiniGrid-FourRooms")
+    rooms = r2d2_options.preset("xminigrid:MiniGrid-FourRooms")
     assert rooms == dataclasses.replace(grid, gamma=0.98, steps=300_000)
-    assert online_r2d2.preset("collect:few") == online_r2d2.Options()
-    assert online_r2d2.Options().explore == 0
+    assert r2d2_options.preset("collect:few") == r2d2_options.Options()
+    assert r2d2_options.Options().explore == 0
 
 
 def test_the_papers_numbers() -> None:
-    paper = online_r2d2.PAPER
+    paper = r2d2_options.PAPER
     assert paper.rows == 120
     assert paper.burn_in * paper.chunk == 40
     assert (paper.batch_size, paper.min_replay, paper.target_period) == (32, 600_000, 400)
@@ -88,7 +88,7 @@ def test_sequences_nothing_can_be_learned_from(choice: dict[str, int], message: 
     env: Any = envs.load("memory_len:3")
     with pytest.raises(ValueError, match=message):
         online_r2d2.make_agent(env, dataclasses.replace(SMALL, **choice))  # type: ignore[arg-type]
-    online_r2d2.check(dataclasses.replace(SMALL, burn_in=0, n_step=9))
+    r2d2_options.check(dataclasses.replace(SMALL, burn_in=0, n_step=9))
 
 
 def line(*episodes: tuple[list[float], bool]) -> Rows:
@@ -213,8 +213,8 @@ def test_what_a_sequence_counts() -> None:
     """.9 of the largest error and .1 of the mean over the steps that are valid."""
     error = jnp.array([[3.0, 0.0], [1.0, 0.5], [0.0, 0.0]])
     valid = jnp.array([[1.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
-    np.testing.assert_allclose(online_r2d2.mixed(error, valid), [2.9, 0.45 + 0.05 / 3], rtol=1e-6)
-    assert online_r2d2.mixed(jnp.zeros((3, 1)), jnp.zeros((3, 1))).tolist() == [0.0]
+    np.testing.assert_allclose(r2d2_options.mixed(error, valid), [2.9, 0.45 + 0.05 / 3], rtol=1e-6)
+    assert r2d2_options.mixed(jnp.zeros((3, 1)), jnp.zeros((3, 1))).tolist() == [0.0]
 
 
 def test_priorities_follow_what_was_learned() -> None:
@@ -239,10 +239,10 @@ def test_priorities_follow_what_was_learned() -> None:
 
 
 def test_a_short_recording_learns_as_early_in_proportion() -> None:
-    full = online_r2d2.preset("xminigrid:MiniGrid-DoorKey-5x5")
-    tenth = online_r2d2.shortened(full, full.steps // 10)
+    full = r2d2_options.preset("xminigrid:MiniGrid-DoorKey-5x5")
+    tenth = r2d2_options.shortened(full, full.steps // 10)
     assert (tenth.steps, tenth.explore, tenth.min_replay) == (20_000, 10_000, 2_000)
-    longer = online_r2d2.shortened(full, 4 * full.steps)
+    longer = r2d2_options.shortened(full, 4 * full.steps)
     assert (longer.explore, longer.min_replay) == (full.explore, full.min_replay)
 
 
@@ -258,7 +258,7 @@ def test_it_learns_to_remember(tmp_path: Path) -> None:
 
 
 def test_the_help_tells_how_long_it_records() -> None:
-    assert f"not --episodes: {online_r2d2.Options().steps:,} unless" in (record.__doc__ or "")
+    assert f"not --episodes: {r2d2_options.Options().steps:,} unless" in (record.__doc__ or "")
 
 
 def test_too_few_steps_leave_no_empty_store(tmp_path: Path) -> None:

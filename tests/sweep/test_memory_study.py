@@ -13,14 +13,14 @@ from rbve import experiments, rows
 from rbve.data import load
 from rbve.experiments import Data, Experiment, Method, Scale
 from rbve.policy import Policy
-from rbve.recording import online_r2d2
+from rbve.recording import r2d2_options
 from rbve.recording.learned import came_half_way
 from rbve.recording.record import EXPERT
 from rbve.report.study import sections
 from rbve.sweep import study
 
 LEVEL = "memory_len:3"
-AGENT = online_r2d2.Options(
+AGENT = r2d2_options.Options(
     memory=8, hidden=(6,), actors=4, chunk=5, batch_size=4, n_step=3, target_period=3,
     steps_per_update=20, min_replay=100, replay=300, steps=16_000,
 )  # fmt: skip
@@ -138,7 +138,7 @@ def test_a_level_that_one_agent_did_not_learn_is_not_recorded_further(
 
 def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(online_r2d2, "preset", lambda env: AGENT)
+    monkeypatch.setattr(r2d2_options, "preset", lambda env: AGENT)
     out = Path("study")
     wanted = study.recordings([TWO], TINY)
     study.record_all(wanted, out)
