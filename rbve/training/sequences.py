@@ -26,8 +26,26 @@ from rbve.networks.recurrent import Seen
 from rbve.training.views import Sequences
 from rbve.types import Array, Batch
 
-SCALARS = 11  # last_action last_reward first | action reward discount steps next has_next g weight
-G, WEIGHT = 9, 10  # where they stand among them
+
+class Scalars(NamedTuple):
+    """Numbers of a row, side by side in one array in this order."""
+
+    last_action: Any  # −1 = none
+    last_reward: Any
+    first: Any  # an episode begins
+    # Of the transition that begins here, zeros where none does:
+    action: Any
+    reward: Any
+    discount: Any
+    steps: Any  # rows to where it bootstraps from
+    next_action: Any
+    has_next_action: Any
+    g: Any
+    weight: Any  # 1 where it is trained on
+
+
+SCALARS = len(Scalars._fields)
+G, WEIGHT = map(Scalars._fields.index, ("g", "weight"))
 
 
 class Plan(NamedTuple):
@@ -93,33 +111,32 @@ class SequenceLayout:
         """What networks see, and the Batch of train · B steps, time before batch."""
         plan = self.plan
         columns = jnp.moveaxis(picked.scalars, (0, 1, 2), (2, 1, 0))  # (SCALARS, L, B)
-        last_action, last_reward, first = columns[:3]
-        trained = columns[3:, plan.burn_in : plan.burn_in + plan.train]
-        action, reward, discount, steps, next_action, has_next, g, weight = trained
+        seen = Scalars(*columns)
+        trained = Scalars(*columns[:, plan.burn_in : plan.burn_in + plan.train])
         here = plan.burn_in + jnp.arange(plan.train)
         # Beyond the end point only rows of no weight, of an episode that did not fit.
-        later = jnp.minimum(here[:, None] + steps.astype(jnp.int32), plan.rows - 1)
+        later = jnp.minimum(here[:, None] + trained.steps.astype(jnp.int32), plan.rows - 1)
         masks = None if picked.masks is None else jnp.moveaxis(picked.masks, 0, 1)  # (L, B, A)
         flat = jnp.reshape
         return (
             Sequences(
                 Seen(
                     jnp.moveaxis(picked.frames, 0, 1),
-                    last_action.astype(jnp.int32),
-                    last_reward,
-                    first > 0,
+                    seen.last_action.astype(jnp.int32),
+                    seen.last_reward,
+                    seen.first > 0,
                 ),
                 later,
             ),
             Batch(
-                action=flat(action, -1).astype(jnp.int32),
-                reward=flat(reward, -1),
-                discount=flat(discount, -1),
-                next_action=flat(next_action, -1).astype(jnp.int32),
-                has_next_action=flat(has_next, -1) > 0,
-                g=flat(g, -1),
+                action=flat(trained.action, -1).astype(jnp.int32),
+                reward=flat(trained.reward, -1),
+                discount=flat(trained.discount, -1),
+                next_action=flat(trained.next_action, -1).astype(jnp.int32),
+                has_next_action=flat(trained.has_next_action, -1) > 0,
+                g=flat(trained.g, -1),
                 g_scale=g_scale,
-                weight=flat(weight, -1),
+                weight=flat(trained.weight, -1),
                 legal=None if masks is None else flat(masks[here], (-1, self.actions)),
                 next_legal=None
                 if masks is None
@@ -252,24 +269,26 @@ def packs(offsets: np.ndarray, longest: int) -> np.ndarray:
 
 
 def row_scalars(data: Dataset, view: View, bootstrap: Bootstrap) -> np.ndarray:
-    """(R, SCALARS) float32 of all rows, in the order SequenceLayout.batch() reads them."""
-    rows = len(data.action)
-    first = first_rows(data) == np.arange(rows)
+    """(R, SCALARS) float32 of all rows."""
+    first = first_rows(data) == np.arange(len(data.action))
     found = transitions(data, view, bootstrap)
-    result = np.zeros((rows, SCALARS), np.float32)
-    result[:, 0] = np.where(first, -1, np.roll(data.action, 1))
-    result[:, 1] = np.where(first, 0, np.roll(data.reward, 1))
-    result[:, 2] = first
-    trained = (
-        found.action,
-        found.reward,
-        found.discount,
-        found.next_row - found.row,
-        found.next_action,
-        found.has_next_action,
-        found.g,
-        np.ones(len(found.row)),
+
+    def placed(values: Any) -> np.ndarray:
+        column = np.zeros(len(first), np.float32)
+        column[found.row] = values
+        return column
+
+    columns = Scalars(
+        last_action=np.where(first, -1, np.roll(data.action, 1)),
+        last_reward=np.where(first, 0, np.roll(data.reward, 1)),
+        first=first,
+        action=placed(found.action),
+        reward=placed(found.reward),
+        discount=placed(found.discount),
+        steps=placed(found.next_row - found.row),
+        next_action=placed(found.next_action),
+        has_next_action=placed(found.has_next_action),
+        g=placed(found.g),
+        weight=placed(1.0),
     )
-    for column, values in enumerate(trained, start=3):
-        result[found.row, column] = values
-    return result
+    return np.stack([column.astype(np.float32) for column in columns], axis=1)
