@@ -110,6 +110,31 @@ def test_tuples_train_by_the_preset_and_say_what_they_lack(sarsa: Path, tmp_path
     assert g.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
+def test_first_person_episodes_train_by_the_preset(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    episodes = [
+        Episode.from_steps(
+            rng.integers(0, 256, (length + 1, 72, 96, 3), np.uint8),
+            rng.integers(0, 15, length),
+            rng.normal(size=length),
+            True,
+        )
+        for length in (3, 5, 2, 4)
+    ]
+    write(Dataset.from_episodes(episodes, 15), tmp_path / "lab")
+    plan = ("--preset", "rlu-dmlab", "--steps", "2", "--batch-size", "2", "--env", "none")
+    done = run("train", tmp_path / "lab", "--out", tmp_path / "runs", *plan)
+    assert done.code == 0, done.err
+    found = trained(tmp_path / "runs")
+    spec = found["spec"]
+    assert (spec["memory"], spec["n_step"], spec["gamma"], spec["rescale"]) == (512, 5, 0.997, True)
+    assert (spec["steps"], spec["batch_size"]) == (2, 2)  # flags
+    assert (found["learning_rate"], found["target_period"]) == (1e-4, 400)
+    losses = [row.value for row in found["rows"] if row.metric == "train/loss"]
+    assert losses
+    assert np.isfinite(losses).all()
+
+
 def test_who_does_not_look_at_returns_gets_no_note(sarsa: Path, tmp_path: Path) -> None:
     quiet = run(
         "train", sarsa, "--out", tmp_path, *TINY, "--preset", "rlu-atari", "--algorithm", "bve"
