@@ -245,7 +245,7 @@ def test_a_terminal_with_few_letters() -> None:
         (["train", "DATA", "--step", "5"], "rbve: Unrecognized options: --step, 5; Perhaps"),
         (["train", "DATA", "--steps", "0"], "steps must lie in"),
         (["train", "DATA", "--steps", "many"], "steps"),
-        (["train", "DATA", "--batch-size", "0"], "batch_size must lie in"),
+        (["train", "DATA", "--batch-size", "-1"], "batch_size must lie in"),
         (["train", "DATA", "--gamma", "1.5"], "gamma"),
         (["train", "DATA", "--learning-rate", "-1"], "learning_rate must be positive"),
         (["train", "DATA", "--td", "cube"], "td"),
