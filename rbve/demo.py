@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from rbve import api, console, rows
+from rbve.audit.verdict import counted
 from rbve.data.manifest import fingerprint, is_recorded
 from rbve.experiments.demo import PROBLEMS, Problem
 from rbve.recording.record import Progress, default_episodes
@@ -45,7 +46,7 @@ def record_all(out: Path) -> None:
         if not is_recorded(dataset_folder(out, problem, seed))
     ]
     total = sum(default_episodes(problem.env) for problem, _ in missing)
-    with console.bar(f"recording {len(missing)} datasets", total, "episodes") as bar:
+    with console.bar(f"recording {counted(len(missing), 'dataset')}", total, "episodes") as bar:
 
         def one(item: tuple[Problem, int]) -> None:
             problem, seed = item

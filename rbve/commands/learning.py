@@ -115,6 +115,7 @@ def train(
     """
     from rbve import api
     from rbve import rows as result_rows
+    from rbve.audit.verdict import counted
     from rbve.data.manifest import fingerprint
     from rbve.sweep import grid
     from rbve.training.notes import notes
@@ -160,7 +161,8 @@ def train(
         console.show_notes(notes(str(path), each, plans))
     members = grid.jobs(refs, specs, seed, learning_rate, target_period)
     left = [job for job in members if not is_finished(out / job.id)]
-    with console.bar(f"training {len(left)} members", steps * len(left), "updates") as bar:
+    what = f"training {counted(len(left), 'member')}"
+    with console.bar(what, steps * len(left), "updates") as bar:
         interval = specs[0][0].every
         folders = api.local.run(
             members,
@@ -262,6 +264,7 @@ def run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path)
 
 
 def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) -> None:
+    from rbve.audit.verdict import counted
     from rbve.data.manifest import is_recorded
     from rbve.sweep import study
     from rbve.sweep.audits import write_audits
@@ -271,7 +274,7 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
     size = study.scale_named(scale)
     wanted = study.recordings(list(chosen.values()), size)
     missing = [each for each in wanted if not is_recorded(each.folder(out))]
-    with console.bar(f"recording {len(missing)} datasets", len(missing), "") as bar:
+    with console.bar(f"recording {counted(len(missing), 'dataset')}", len(missing), "") as bar:
         study.record_all(
             wanted,
             out,
