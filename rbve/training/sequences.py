@@ -291,4 +291,4 @@ def row_scalars(data: Dataset, view: View, bootstrap: Bootstrap) -> np.ndarray:
         g=placed(found.g),
         weight=placed(1.0),
     )
-    return np.stack([column.astype(np.float32) for column in columns], axis=1)
+    return np.stack(columns, axis=1, dtype=np.float32)
