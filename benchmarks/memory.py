@@ -1,8 +1,9 @@
-"""R2D2's learner on sequences of 120 steps, batch 8, 512 units: steps per second.
+"""R2D2's learner on sequences of 120 steps: steps per second.
 
 Against the same network and loss in PyTorch, whose torch.nn.LSTM unrolls a batch that is there
 already: nothing is drawn, moved or logged. One run has all cores, then as many runs as cores one
-each, as `rbve train` runs several seeds.
+each, as `rbve train` runs several seeds. Sizes are those of the paper's learners, offline and
+online, and of the studies here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from d3rlpy_env import find_python
@@ -18,38 +20,61 @@ from workers import Worker, ask_all, cores, per_update
 
 from rbve.data import Dataset, Episode, write
 
-STEPS, BATCH, FEATURES, ACTIONS = 120, 8, 128, 15
+STEPS, FEATURES, ACTIONS = 120, 128, 15
 EPISODES = 200
+
+
+class Size(NamedTuple):
+    units: int
+    batch: int
+    updates: int  # of a lap, about as long for each size
+
+    def __str__(self) -> str:
+        return f"{self.units} units, batch {self.batch}"
+
+
+SIZES = (Size(512, 8, 40), Size(512, 32, 20), Size(64, 8, 400))
 
 
 def measure(quick: bool) -> list[Figure]:
     python = find_python()
     count = len(cores())
     every = {"OMP_NUM_THREADS": str(count), "MKL_NUM_THREADS": str(count)}
-    updates, rounds = (10, 2) if quick else (40, 5)
+    figures = []
     with tempfile.TemporaryDirectory() as scratch:
         store = make(Path(scratch))
         ours = Worker("worker_memory_rbve.py", store, environment={})
-        contestants = {
-            "one run": lambda: per_update([ours.ask(updates=updates, runs=1)]),
-            "a run a core": lambda: per_update([ours.ask(updates=updates, runs=count)]),
-        }
-        workers = [ours]
+        free, pinned = None, []
         if python:
             free = Worker("worker_memory_torch.py", store, python, environment=every)
             pinned = [Worker("worker_memory_torch.py", store, python, core) for core in cores()]
-            workers += [free, *pinned]
-            contestants |= {
-                "one torch": lambda: per_update([free.ask(updates=updates)]),
-                "a torch a core": lambda: per_update(ask_all(pinned, {"updates": updates})),
-            }
-        laps = interleave(contestants, rounds)
-        for worker in workers:
-            worker.close()
-    rate = BATCH * STEPS / best(laps["one run"])
-    figures = [Figure("memory", "R2D2 learner: steps/s", rate, "1/s", f"batch {BATCH}")]
-    if python:
-        name = "R2D2 learner / torch.nn.LSTM, {}"
+        for size in SIZES:
+            figures += compare(size, ours, free, pinned, quick)
+        for worker in (ours, free, *pinned):
+            if worker:
+                worker.close()
+    return figures
+
+
+def compare(
+    size: Size, ours: Worker, free: Worker | None, pinned: list[Worker], quick: bool
+) -> list[Figure]:
+    """`free` has all cores, those `pinned` one each; neither is there without PyTorch."""
+    asked = size._replace(updates=size.updates // 4 if quick else size.updates)._asdict()
+    contestants = {
+        "one run": lambda: per_update([ours.ask(**asked, runs=1)]),
+        "a run a core": lambda: per_update([ours.ask(**asked, runs=len(cores()))]),
+    }
+    if free:
+        contestants |= {
+            "one torch": lambda: per_update([free.ask(**asked)]),
+            "a torch a core": lambda: per_update(ask_all(pinned, asked)),
+        }
+    laps = interleave(contestants, 2 if quick else 5)
+    rate = size.batch * STEPS / best(laps["one run"])
+    figures = [Figure("memory", f"R2D2 learner, {size}: steps/s", rate, "1/s")]
+    if free:
+        name = f"R2D2 learner / torch.nn.LSTM, {size}, {{}}"
         wall, cpu = ratio(laps["one torch"], laps["one run"])
         note = f"by CPU time {cpu:.2f}x"
         figures.append(Figure("memory", name.format("one run on all cores"), wall, "x", note))

@@ -26,16 +26,16 @@ def prepare(path: str) -> Callable[..., dict[str, Any]]:
     return functools.partial(train, path)
 
 
-def train(path: str, updates: int, runs: int) -> dict[str, Any]:
+def train(path: str, units: int, batch: int, updates: int, runs: int) -> dict[str, Any]:
     """Updates per second of all runs after their first interval, in which programs are compiled.
 
     CPU time means something of one run only: others may compile while the first is measured.
     """
     plan = Spec(
         algorithm="dqn",
-        memory=512,
-        hidden=(512,),
-        batch_size=8,
+        memory=units,
+        hidden=(units,),
+        batch_size=batch,
         n_step=5,
         gamma=0.997,
         steps=2 * updates,

@@ -61,9 +61,11 @@ class LSTM(eqx.Module):
         # σ(x) = ½ + ½ tanh(½x): where what drives the three σ is halved, one tanh bends all gates,
         # in half the time of a function for each.
         halves = jnp.array([0.5, 0.5, 1.0, 0.5]).repeat(self.recurrent.shape[1])
-        halved = jax.tree.map(lambda weights: (weights.T * halves).T, self)
-        driven = halved.inputs(x.reshape(features, -1)).reshape(-1, steps, batch)
-        return unroll(halved.recurrent, driven, 1.0 - first.astype(x.dtype), memory)
+        # Row by row: of weights that were turned for it, gradients come turned and are turned back.
+        inputs, recurrent = self.inputs.weight * halves[:, None], self.recurrent * halves[:, None]
+        driven = inputs @ x.reshape(features, -1) + (self.inputs.bias * halves)[:, None]
+        driven = driven.reshape(-1, steps, batch)
+        return unroll(recurrent, driven, 1.0 - first.astype(x.dtype), memory)
 
 
 @jax.custom_vjp
