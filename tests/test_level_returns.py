@@ -10,7 +10,7 @@ import jax
 import level_returns
 import numpy as np
 import pytest
-from level_players import collector, rememberer, seeker, shooter
+from level_players import collector, rememberer, seeker
 
 from rbve import envs
 from rbve.envs.base import Env
@@ -119,16 +119,6 @@ def test_the_environment_pays_for_the_way_found(level: str, limit: int, longest:
     assert len(lengths) == 6  # asked once an episode: it ended where the way ends
     assert max(lengths) <= longest
     np.testing.assert_allclose(returns, 1 - 0.9 * np.array(lengths) / limit, rtol=1e-6)
-
-
-def test_the_shooter_aims() -> None:
-    def labels(x: int) -> list[Any]:
-        monster = SimpleNamespace(object_name="Cacodemon", x=x, width=14)
-        return [SimpleNamespace(object_name="DoomPlayer", x=67, width=27), monster]
-
-    assert [shooter(labels(x)) for x in (20, 66, 67, 73, 79, 80, 120)] == [
-        "move_left", "move_left", "attack", "attack", "attack", "move_right", "move_right",
-    ]  # fmt: skip
 
 
 def test_figures() -> None:

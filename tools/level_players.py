@@ -16,7 +16,6 @@ from rbve.envs.collect import FLOOR as EMPTY
 from rbve.envs.xminigrid import BALL, GOAL, KEY, LOCKED, OPEN
 
 FLOOR = 1  # xminigrid's id
-HALF = 80  # pixels from the left of ViZDoom's picture to its middle
 
 Cell = tuple[int, int]  # row, column
 Way = tuple[str, ...]  # actions
@@ -177,15 +176,3 @@ def sees(place: Place, cell: list[int], view: int) -> bool:
     ahead = int(offset @ HEADINGS[place.heading])
     aside = int(offset @ HEADINGS[(place.heading + 1) % 4])
     return 0 <= ahead < view and abs(aside) <= view // 2
-
-
-# ViZDoom
-
-
-def shooter(labels: Any) -> str:
-    """Shoots where the monster is ahead, else steps to its side."""
-    monster = next(each for each in labels if each.object_name == "Cacodemon")
-    aside = monster.x + monster.width / 2 - HALF
-    if abs(aside) < monster.width / 2:
-        return "attack"
-    return "move_right" if aside > 0 else "move_left"

@@ -14,14 +14,14 @@ from typing import Any
 
 import jax
 import numpy as np
-from level_players import Way, collector, rememberer, seeker, shooter
+from level_players import Way, collector, rememberer, seeker
 
 from rbve import backend, envs
-from rbve.envs.base import Env
-from rbve.envs.vizdoom import DoomEnv
+from rbve.envs.base import Env, HostEnv
 from rbve.evaluation import lanes
-from rbve.evaluation.players import UniformPlayer
+from rbve.evaluation.players import ScriptPlayer, UniformPlayer
 from rbve.evaluation.rollout import random_returns
+from rbve.recording import scripts
 
 Player = Callable[[Any], Way]
 PLAYERS: dict[str, Player] = {
@@ -57,38 +57,23 @@ def play_randomly(name: str, episodes: int, seed: int) -> np.ndarray:
     env = envs.load(name)
     if isinstance(env, Env):
         return random_returns(env, episodes, seed)
-    traces = lanes.play(lanes.Lanes([env]), UniformPlayer(), episodes, 1.0, seed)
-    returns = np.array([sum(trace.reward) for trace in traces])
-    env.close()
-    return returns
-
-
-def play_doom(episodes: int, seed: int) -> np.ndarray:
-    """The engine says where things are only if asked before it starts."""
-    env = envs.load(DOOM)
-    assert isinstance(env, DoomEnv)
-    game = env._game
-    env.close()
-    game.set_labels_buffer_enabled(True)
-    env._start()
-    returns = np.zeros(episodes)
-    for episode in range(episodes):
-        env.reset(lanes.episode_seeds(seed, episode)[0])
-        over = cut = False
-        while not (over or cut):
-            action = env.actions.index(shooter(game.get_state().labels))
-            _, reward, over, cut = env.step(action)
-            returns[episode] += reward
-    env.close()
-    return returns
+    return play_on_host(env, UniformPlayer(), episodes, 1.0, seed)
 
 
 def best_play(name: str, episodes: int, seed: int) -> np.ndarray:
-    if name == DOOM:
-        return play_doom(episodes, seed)
     env = envs.load(name)
-    assert isinstance(env, Env)
-    return play(env, PLAYERS[name], episodes, seed)
+    if isinstance(env, Env):
+        return play(env, PLAYERS[name], episodes, seed)
+    return play_on_host(env, ScriptPlayer(scripts.load(name)), episodes, 0.0, seed)
+
+
+def play_on_host(
+    env: HostEnv, player: lanes.Player, episodes: int, epsilon: float, seed: int
+) -> np.ndarray:
+    traces = lanes.play(lanes.Lanes([env]), player, episodes, epsilon, seed)
+    returns = np.array([sum(trace.reward) for trace in traces])
+    env.close()
+    return returns
 
 
 def figure(returns: np.ndarray) -> str:

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class DoomEnv:
         self._game.set_episode_timeout(0)
         self._game.set_window_visible(False)
         self._game.set_sound_enabled(False)
+        self._game.set_objects_info_enabled(True)
         self._game.set_screen_format(vizdoom.ScreenFormat.RGB24)
         self._game.set_screen_resolution(vizdoom.ScreenResolution.RES_160X120)
         pressed = combinations([each.name.lower() for each in self._game.get_available_buttons()])
@@ -74,6 +75,7 @@ class DoomEnv:
         self._presses = list(pressed.values())
         self._rng = np.random.default_rng()
         self._view = np.zeros(self.obs_shape, np.uint8)
+        self._things: list[Any] = []  # what is in the world, by the engine's word
         self._steps = -1  # of the running episode; −1 outside one
         self._start()
 
@@ -109,14 +111,24 @@ class DoomEnv:
             self._steps = -1
         return view, float(reward), over, cut
 
+    @property
+    def ram(self) -> np.ndarray:
+        """(things, 3) x, y and angle in degrees, for scripted players: the player's first, then
+        those of all else, the nearest first."""
+        (own,) = (each for each in self._things if each.name == "DoomPlayer")
+        places = np.array([(each.position_x, each.position_y, each.angle) for each in self._things])
+        away = np.hypot(places[:, 0] - own.position_x, places[:, 1] - own.position_y)
+        return places[np.argsort(away, kind="stable")]
+
     def close(self) -> None:
         self._steps = -1
         self._game.close()
         self._clean()
 
     def _look(self) -> np.ndarray:
-        screen = self._game.get_state().screen_buffer
-        small = self._resize(screen, (WIDTH, HEIGHT), interpolation=self._area)
+        state = self._game.get_state()
+        self._things = state.objects
+        small = self._resize(state.screen_buffer, (WIDTH, HEIGHT), interpolation=self._area)
         self._view = np.asarray(small, np.uint8)
         return self._view.copy()
 

@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
     truncated: bool
     executed: int
     legal: np.ndarray | None
-    memory: np.ndarray | None  # of a console, for scripted players
+    memory: np.ndarray | None  # `ram`, for scripted players
     action: int = -1  # chosen, whatever was executed; −1 after a reset
 
 

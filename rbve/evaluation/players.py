@@ -65,7 +65,7 @@ class Script(Protocol):
     """A player of one episode."""
 
     def act(self, memory: np.ndarray) -> int:
-        """The action for what the console's memory holds now."""
+        """The action for what the environment's `ram` holds now."""
 
 
 class ScriptPlayer:
@@ -86,6 +86,6 @@ class ScriptPlayer:
         best = np.zeros(LANES, np.int64)
         for lane, outcome in waiting.items():
             if outcome.memory is None:
-                raise ValueError("a script reads a console's memory, and this environment has none")
+                raise ValueError("a script reads an environment's ram, and this one has none")
             best[lane] = self.scripts[lane].act(outcome.memory)
         return Decision(best)

@@ -32,7 +32,6 @@ class Data:
     action: Literal["chosen", "executed"] = "chosen"  # which one is learned from
     script: float | None = None  # ε of a player written for the game, in the online agent's place
     memory: bool = False  # the online agent has one: R2D2, else DQN
-    uniform: bool = False  # recorded by a policy that knows nothing
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def inside_jax(env_name: str, noise: float) -> tuple[Env, Env]:
         raise ValueError(
             f"this online agent runs inside JAX and {env_name} does not; record it with "
             "--preset rlu-atari (an online DQN without memory), --policy uniform, --policy FILE "
-            "or, in Boxing and Pong, --policy script"
+            "or, where one plays it, --policy script"
         )
     return env, quiet
 

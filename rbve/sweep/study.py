@@ -40,7 +40,6 @@ class Recording:
     steps: int = 0  # of an online agent that goes by steps; 0 = by episodes
     script: float | None = None  # ε of a scripted player
     memory: bool = False  # the online agent is R2D2
-    uniform: bool = False  # nobody decides
 
     def folder(self, out: Path) -> Path:
         name = f"{self.env.replace(':', '-')}-{self.noise:g}"
@@ -48,12 +47,12 @@ class Recording:
             name += f"-expert-{self.expert:g}"
         if self.script is not None:
             name += f"-script-{self.script:g}"
-        name += "-r2d2" * self.memory + "-uniform" * self.uniform
+        name += "-r2d2" * self.memory
         return out / "data" / name / str(self.seed)
 
     @property
     def size(self) -> str:
-        if self.steps and self.expert is None and self.script is None and not self.uniform:
+        if self.steps and self.expert is None and self.script is None:
             return f"{self.steps:,} steps"
         return f"{self.episodes:,} episodes"
 
@@ -107,7 +106,6 @@ def recording(data: Data, scale: Scale, seed: int) -> Recording:
         steps,
         data.script,
         data.memory,
-        data.uniform,
     )
 
 
@@ -177,9 +175,9 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         expert = Policy.load(online / record.EXPERT)
         common["reference"] = read_json(online / MANIFEST)["provenance"]["reference"]
         record.record_policy(each.env, folder, expert, each.episodes, each.expert, **common)
-    elif each.script is not None or each.uniform:
-        player = None if each.uniform else ScriptPlayer(scripts.load(each.env))
-        record.record_policy(each.env, folder, player, each.episodes, each.script or 0.0, **common)
+    elif each.script is not None:
+        player = ScriptPlayer(scripts.load(each.env))
+        record.record_policy(each.env, folder, player, each.episodes, each.script, **common)
     elif each.memory:
         memory_agent = r2d2_options.shortened(r2d2_options.preset(each.env), each.steps)
         record_memory.record_online_memory(each.env, folder, options=memory_agent, **common)

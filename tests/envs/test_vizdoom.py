@@ -20,6 +20,10 @@ import vizdoom
 from rbve import envs
 from rbve.envs import vizdoom as adapter
 from rbve.envs.vizdoom import DoomEnv
+from rbve.evaluation.lanes import open_lanes, play
+from rbve.evaluation.players import ScriptPlayer
+from rbve.recording import scripts
+from rbve.recording.scripts import doom_basic
 
 
 @pytest.fixture
@@ -211,3 +215,29 @@ def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vizdoom", None)
     with pytest.raises(ImportError, match=r'pip install "rbve\[vizdoom\]"'):
         envs.load("vizdoom:basic")
+
+
+def test_scripts_are_told_where_things_are(basic: DoomEnv) -> None:
+    basic.reset(0)
+    player, monster = basic.ram
+    assert player[2] == 0.0
+    assert monster[2] == pytest.approx(180)
+    for _ in range(3):
+        basic.step(basic.actions.index("move_left"))
+    assert basic.ram[0, 1] > player[1]  # y grows to the left
+    np.testing.assert_array_equal(basic.ram[1], monster)  # it stays
+
+
+@pytest.mark.parametrize(("monster", "action"), [(90, 0), (-90, 1), (52, 2), (12, 2), (53, 0)])
+def test_the_script_aims(monster: float, action: int) -> None:
+    memory = np.array([[-384.0, 32.0, 0.0], [0.0, monster, 180.0]])
+    assert doom_basic.Player().act(memory) == action
+
+
+def test_the_script_shoots_the_monster() -> None:
+    """In every one of 8 episodes."""
+    lanes = open_lanes("vizdoom:basic", count=2)
+    traces = list(play(lanes, ScriptPlayer(scripts.load("vizdoom:basic")), 8, 0.0, seed=0))
+    lanes.close()
+    assert all(trace.terminated for trace in traces)
+    assert min(sum(trace.reward) for trace in traces) > 40

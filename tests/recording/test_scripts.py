@@ -120,20 +120,19 @@ def test_recording_a_policy_that_joins_frames(tmp_path: Path) -> None:
     np.testing.assert_array_equal(data.propensity[rows] > 0.5, data.action[rows] == best)
 
 
-def test_files_are_named_as_cartridges_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "beam_rider.py").touch()
-    made = SimpleNamespace(Player=object)
+def test_files_name_what_they_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rider.py").touch()
+    made = SimpleNamespace(Player=object, PLAYS="atari:BeamRider")
     monkeypatch.setattr(scripts, "FOLDER", tmp_path)
-    monkeypatch.setitem(sys.modules, "rbve.recording.scripts.beam_rider", made)
+    monkeypatch.setitem(sys.modules, "rbve.recording.scripts.rider", made)
     assert scripts.load("atari:BeamRider,sticky=0") is object
     with pytest.raises(ValueError, match=r"scripts play atari:BeamRider$"):
         scripts.load("atari:Pong")
 
 
 def test_games_without_a_script() -> None:
-    with pytest.raises(
-        ValueError, match="no script plays atari:Breakout; scripts play atari:Boxing, atari:Pong"
-    ):
+    names = "atari:Boxing, vizdoom:basic, atari:Pong"
+    with pytest.raises(ValueError, match=f"no script plays atari:Breakout; scripts play {names}"):
         scripts.load("atari:Breakout")
     with pytest.raises(ValueError, match="no script plays catch"):
         scripts.load("catch")

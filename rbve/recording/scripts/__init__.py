@@ -1,4 +1,7 @@
-"""Scripted players: a file per game, with a class `Player` that reads the console's memory."""
+"""Scripted players: a file per game, which it names in `PLAYS`, with a class `Player`.
+
+It reads what agents do not see: a console's memory, or where things are (`ram` of environments).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbve import registry
-from rbve.envs.atari import title
 
 if TYPE_CHECKING:
     from rbve.evaluation.players import Script
@@ -17,10 +19,10 @@ FOLDER = Path(__file__).parent
 
 
 def load(env: str) -> Callable[[], Script]:
-    """Makes players of the game that 'atari:Pong' names."""
-    known = {f"atari:{title(each)}": each for each in registry.names(FOLDER)}
+    """Makes players of a game, e.g. of 'atari:Pong'."""
+    files = [importlib.import_module(f"{__name__}.{each}") for each in registry.names(FOLDER)]
+    known = {each.PLAYS: each.Player for each in files}
     game = env.partition(",")[0]
     if game not in known:
         raise ValueError(f"no script plays {env}; scripts play {', '.join(known)}")
-    make: Callable[[], Script] = importlib.import_module(f"{__name__}.{known[game]}").Player
-    return make
+    return known[game]

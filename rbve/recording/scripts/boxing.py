@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+PLAYS = "atari:Boxing"
 X, Y, OTHER_X, OTHER_Y = 32, 34, 33, 35
 # Of the full action set, by where to go: right, down; 'fire' punches on the way.
 MOVE = {

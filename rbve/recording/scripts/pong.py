@@ -10,6 +10,7 @@ import itertools
 
 import numpy as np
 
+PLAYS = "atari:Pong"
 BALL_X, BALL_Y, PADDLE = 49, 54, 51
 STAY, SERVE, UP, DOWN = 0, 1, 2, 3  # of the minimal action set
 PADDLE_X = 190  # where the paddle meets the ball

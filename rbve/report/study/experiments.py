@@ -27,7 +27,7 @@ TITLES = {
     "minatar_strength": ("MinAtar: the strength of ranking, λ", "MinAtar, λ"),
     "minatar_rewards": ("MinAtar: only poor, or only good, episodes", "MinAtar, poor or good"),
     "boxing": ("Boxing, from frames alone", "Boxing"),
-    "doom": ("Doom, from frames of a player that knows nothing", "Doom"),
+    "doom": ("Doom, from frames alone", "Doom"),
     "memory": ("Levels with memory: scores by method", "Memory"),
     "memory_coverage": ("Levels with memory: an expert's data with noise", "Memory, coverage"),
 }

@@ -1,0 +1,19 @@
+"""ViZDoom's basic: steps to where the monster is ahead, and shoots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+PLAYS = "vizdoom:basic"
+LEFT, RIGHT, ATTACK = 0, 1, 2
+AHEAD = 20  # units aside at which a shot still hits
+
+
+class Player:
+    """One episode. The view is along x, and y grows to the left."""
+
+    def act(self, memory: np.ndarray) -> int:
+        (_, own, _), (_, monster, _) = memory[:2]
+        if abs(monster - own) <= AHEAD:
+            return ATTACK
+        return LEFT if monster > own else RIGHT
