@@ -84,7 +84,7 @@ def finals(runs: Iterable[Run]) -> list[Final]:
         values = {
             row.metric.removeprefix("final/"): row.value
             for row in run.rows
-            if row.metric.startswith("final/")
+            if row.metric.startswith("final/") and row.n  # 0 = nothing to measure, not infinite
         }
         if values:
             found.append(final_of(run, values))

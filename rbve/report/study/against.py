@@ -11,7 +11,8 @@ import numpy as np
 
 from rbve.experiments import Experiment
 from rbve.report.chart import Chart, Panel, Point, Scale, Series
-from rbve.report.finals import LEARNING_RATE, Final, Problem
+from rbve.report.effects import SCORE
+from rbve.report.finals import LEARNING_RATE, Final, Problem, chosen_on_others
 from rbve.report.labels import METHODS, OTHER_COLOURS, describe
 from rbve.report.study import measures
 from rbve.report.study.command import defaults
@@ -20,6 +21,7 @@ from rbve.report.study.gather import Shown, by_method, by_problem, problem_order
 Place = Callable[[Final], float | str]
 MEDIAN = "median of environments"
 MEDIAN_WORDS = "Last panel: the median of the environments' centres, as in the paper."
+CHOSEN_WORDS = "Of methods with several settings: the one best on the other datasets."
 SHADES = ("#0072B2", "#D55E00", *OTHER_COLOURS)  # of categories
 
 
@@ -66,6 +68,8 @@ AXES = {
     "filter": Axis("filter", "filter", filter_words, "rows"),
 }
 
+OF_DATA = ("keep", "epsilon", "side", "action")  # the others are settings
+
 
 def axis_of(experiment: Experiment) -> Axis:
     name = experiment.against
@@ -88,15 +92,32 @@ def charts(name: str, experiment: Experiment, found: Sequence[Final]) -> tuple[C
     if not found:
         return ()
     axis = axis_of(experiment)
+    kept = reported(found) if experiment.against in OF_DATA else found
+    chosen = f" {CHOSEN_WORDS}" if len(kept) < len(found) else ""
     return tuple(
-        chart(name, experiment, axis, found, measure)
+        chart(name, experiment, axis, kept, measure, chosen)
         for measure in experiment.measures
-        if any(measure in each.values for each in found)
+        if any(measure in each.values for each in kept)
     )
 
 
+def reported(found: Sequence[Final]) -> list[Final]:
+    """Of a method's settings on a problem, on each dataset the one best on its others."""
+    kept: list[Final] = []
+    for own in by_problem(found).values():
+        for mine in by_method(own).values():
+            chosen = chosen_on_others(mine, SCORE, SCORE)
+            kept += [f for f in mine if len(chosen) < 2 or chosen.get(f.seed) == f.settings]
+    return kept
+
+
 def chart(
-    name: str, experiment: Experiment, axis: Axis, found: Sequence[Final], measure: str
+    name: str,
+    experiment: Experiment,
+    axis: Axis,
+    found: Sequence[Final],
+    measure: str,
+    chosen: str = "",
 ) -> Chart:
     known = [each for each in found if measure in each.values]
     draw = lines if axis.kind == "lines" else rows
@@ -108,7 +129,7 @@ def chart(
     return Chart(
         name=f"{name}-{measure}".replace("_", "-"),
         title=f"{label[0].upper()}{label[1:]} by {axis.words}",
-        note=note(known, measure) + (f" {MEDIAN_WORDS}" if panels[len(groups) :] else ""),
+        note=note(known, measure) + chosen + (f" {MEDIAN_WORDS}" if panels[len(groups) :] else ""),
         kind=axis.kind,
         x_label="method" if axis.kind == "rows" and several(known) else axis.label,
         y_label=label,

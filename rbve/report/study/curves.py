@@ -68,19 +68,19 @@ def curve(study: Study, method: Shown, found: Sequence[Final], measure: str) -> 
 
 def points(runs: Sequence[Run], measure: str) -> tuple[Point, ...]:
     """At the steps of all runs; of a run that ended early by diverging, the last value stands."""
-    paths = [values_of(run, measure) for run in runs]
-    paths = [path for path in paths if path]
+    paths = [path for path in (values_of(run, measure) for run in runs) if path]
     steps = sorted({step for path in paths for step in path})
-    return tuple(
-        measures.centre([at(path, step) for path in paths], measure).point(step) for step in steps
-    )
+    known = ((step, [at(path, step) for path in paths]) for step in steps)
+    present = ((step, [v for v in values if v is not None]) for step, values in known)
+    return tuple(measures.centre(values, measure).point(step) for step, values in present if values)
 
 
-def values_of(run: Run, measure: str) -> dict[int, float]:
-    return {row.step: row.value for row in run.rows if row.metric == measure}
+def values_of(run: Run, measure: str) -> dict[int, float | None]:
+    """By step; None where there was nothing to measure."""
+    return {row.step: row.value if row.n else None for row in run.rows if row.metric == measure}
 
 
-def at(path: dict[int, float], step: int) -> float:
+def at(path: dict[int, float | None], step: int) -> float | None:
     if step in path:
         return path[step]
     last = max(path)

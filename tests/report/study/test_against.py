@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.studies import finals_of, make_run, study_of
+from support.studies import finals_of, make_run, scored, study_of
 
 from rbve import experiments
+from rbve.report.finals import finals
 from rbve.report.study import against, curves
 from rbve.rows import Row
 
@@ -158,3 +159,43 @@ def test_curves_show_the_setting_best_on_all_datasets():
 def test_a_curve_that_begins_late_has_no_value_before():
     assert math.isnan(curves.at({500: 1.0}, 200))
     assert curves.at({500: 1.0, 700: 2.0}, 900) == 2.0
+
+
+def test_what_could_not_be_measured_is_not_infinite():
+    """Of episodes that were all cut, no error is known (n = 0); a diverged run's is infinite."""
+    known = make_run("bve", 0, curve=[(500, "overestimation", 9.0), (1000, "overestimation", 9.0)])
+    cut = make_run("bve", 1, curve=[(1000, "overestimation", 99.0)])
+    cut.rows.insert(0, Row(500, "overestimation", math.nan, 0))
+    assert [point[1:2] + point[4:5] for point in curves.points([known, cut], "overestimation")] == [
+        (pytest.approx(9.0), 1),
+        (pytest.approx(10**1.5 - 1), 2),
+    ]
+    cut.rows[0] = Row(500, "overestimation", math.inf, 3)
+    first = curves.points([known, cut], "overestimation")[0]
+    assert first.y == pytest.approx(10**15.5)
+    none = make_run("bve", 2, {"return": 1.0})
+    none.rows.append(Row(1000, "final/overestimation", math.nan, 0))
+    (final,) = finals([none])
+    assert "overestimation" not in final.values
+
+
+def test_of_several_settings_the_one_best_on_other_datasets_is_drawn():
+    scores = {0.005: (10.0, 20.0, 90.0), 0.1: (50.0, 60.0, 10.0)}
+    runs = [
+        run
+        for lam, own in scores.items()
+        for run in scored(
+            "rbve",
+            own,
+            settings={"lam": lam},
+            data={"env": "collect:few", "keep": 1.0},
+            source={"behaviour": "policy", "epsilon": 0.25},
+        )
+    ]
+    chart = charts("memory_coverage", runs)["memory-coverage-normalised-return"]
+    (line,) = chart.panels[0].series
+    # Dataset 0 goes by 1 and 2 (55 against 35), 1 by 0 and 2 (50, 30), 2 by 0 and 1 (15, 55).
+    assert [value for _, value in line.members] == [10.0, 20.0, 10.0]
+    assert "the one best on the other datasets" in chart.note
+    alone = charts("memory_coverage", runs[:3])["memory-coverage-return"]
+    assert "several settings" not in alone.note
