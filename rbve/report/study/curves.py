@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.effects import SCORE
-from rbve.report.finals import Final, best_setting
+from rbve.report.finals import Final, Problem, best_setting
 from rbve.report.labels import PROXY, SHORT_REFERENCES
 from rbve.report.statistics import finite
 from rbve.report.study import measures
@@ -23,34 +23,39 @@ CHOICE = (
     "Of methods with several settings: the one whose final score is best over all datasets, so the "
     "lines flatter all of them alike."
 )
+UNKNOWN = (
+    "No data: values were not measured, or all episodes were cut and lack the end of their return."
+)
 
 
 def charts(study: Study, found: Sequence[Final], slug: str) -> tuple[Chart, ...]:
-    counts = [len({each.seed for each in own}) for own in by_problem(found).values()]
-    return tuple(
-        Chart(
-            name=f"{slug}-{measure}-over-training".replace("_", "-"),
-            title=title,
-            note=f"Line: {measures.words(measure)}; band or bar: 95% bootstrap interval; "
-            f"{measures.n_words(counts)}. {CHOICE}",
-            kind="lines",
-            x_label="updates",
-            y_label=measures.NAMES[measure],
-            panels=tuple(
-                Panel(
-                    problem.label,
-                    tuple(
-                        series
-                        for method, mine in by_method(own).items()
-                        if (series := curve(study, method, mine, measure)).points
-                    ),
-                    references(study, own) if measure == "return" else (),
-                )
-                for problem, own in by_problem(found).items()
-            ),
-            y_scale=measures.axis(measure),
-        )
-        for measure, title in TITLES.items()
+    return tuple(chart(study, found, slug, measure) for measure in TITLES)
+
+
+def chart(study: Study, found: Sequence[Final], slug: str, measure: str) -> Chart:
+    problems = by_problem(found)
+    panels = tuple(panel(study, problem, own, measure) for problem, own in problems.items())
+    empty = measure in measures.FOLDED and any(not each.series for each in panels)
+    counts = [len({each.seed for each in own}) for own in problems.values()]
+    return Chart(
+        name=f"{slug}-{measure}-over-training".replace("_", "-"),
+        title=TITLES[measure],
+        note=f"Line: {measures.words(measure)}; band or bar: 95% bootstrap interval; "
+        f"{measures.n_words(counts)}. {CHOICE}{f' {UNKNOWN}' if empty else ''}",
+        kind="lines",
+        x_label="updates",
+        y_label=measures.NAMES[measure],
+        panels=panels,
+        y_scale=measures.axis(measure),
+    )
+
+
+def panel(study: Study, problem: Problem, own: Sequence[Final], measure: str) -> Panel:
+    every = (curve(study, method, mine, measure) for method, mine in by_method(own).items())
+    return Panel(
+        problem.label,
+        tuple(series for series in every if series.points),
+        references(study, own) if measure == "return" else (),
     )
 
 
