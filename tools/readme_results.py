@@ -26,8 +26,8 @@ TABLES = {
     "method, mean over 4 datasets:",
     "boxing": "{count} of `boxing`, from the frames of a scripted player, a tenth of its actions "
     "random: mean return of the last two evaluations, one recording:",
-    "memory": "{count} of `memory`, in DeepMind Lab's place: all an online R2D2 lived through, 5,000 "
-    "updates of 8 whole episodes, mean over 4 datasets:",
+    "memory": "{count} of `memory`, in DeepMind Lab's place: all an online R2D2 lived through, "
+    "5,000 updates of 8 whole episodes, mean over 4 datasets:",
 }
 BEGIN, END = "<!-- results -->\n", "<!-- /results -->\n"
 
