@@ -110,7 +110,7 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
             slug,
             title,
             words(study, name, experiment),
-            named([scores.chart(study, known, slug)], name),
+            named([scores.chart(study, known, slug)] if scored(known) else [], name),
             scores.tables(study, known),
             short,
         ),
@@ -125,6 +125,11 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
     if aggregates.has_several_scores(known):
         sections.insert(1, over_problems(name, slug, known))
     return sections
+
+
+def scored(known: scores.Results) -> bool:
+    """Not where nobody knows what random play and an online agent return."""
+    return any(each.others for own in known.values() for each in own)
 
 
 def over_problems(name: str, slug: str, known: scores.Results) -> Section:

@@ -156,8 +156,10 @@ def tables(study: Study, known: Results) -> str:
 
 
 def cells(study: Study, each: Result, columns: Sequence[str] = COLUMNS) -> tuple[str, ...]:
+    choose_by = SCORE if each.others else "return"
+
     def reported(measure: str) -> list[float]:
-        return list(on_other_datasets(each.finals, measure, SCORE).values())
+        return list(on_other_datasets(each.finals, measure, choose_by).values())
 
     over = statistics.finite(reported("overestimation"))
     found = (
@@ -166,7 +168,7 @@ def cells(study: Study, each: Result, columns: Sequence[str] = COLUMNS) -> tuple
         centre(each.best.values(), SCORE).text,
         centre(reported("return"), "return").text,
         number(float(np.median(over))) if len(over) else ABSENT,
-        str(len(each.others)),
+        str(len(reported("return"))),
         f"{sum(study.diverged(final.job) for final in each.finals):,} of {len(each.finals):,} runs",
         chosen_words(each.finals),
     )

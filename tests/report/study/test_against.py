@@ -199,3 +199,14 @@ def test_of_several_settings_the_one_best_on_other_datasets_is_drawn():
     assert "the one best on the other datasets" in chart.note
     alone = charts("memory_coverage", runs[:3])["memory-coverage-return"]
     assert "several settings" not in alone.note
+
+
+def test_curves_without_scores_go_by_the_return():
+    runs = [
+        make_run("bc", seed, {"return": value}, [(500, "return", value)], rate=rate)
+        for rate, value in ((1e-4, 7.0), (1e-3, 5.0))
+        for seed in (0, 1)
+    ]
+    returns = curves.charts(study_of(runs), finals_of(runs), "x")[0]
+    (line,) = returns.panels[0].series
+    assert [point[:2] for point in line.points] == [(500, 7.0)]
