@@ -284,7 +284,7 @@ def test_what_cannot_be_recorded(
         ({"preset": "rlu-atari", "steps": 0}, "steps must be at least 1; got 0"),
         ({"preset": "rlu-atari", "steps": 5, "keep": 0.5}, "where their number is given"),
         ({"preset": "rlu-atari", "steps": 2}, "no episode ended within 2 steps"),
-        ({}, "--policy FILE or, in Boxing and Pong, --policy script"),
+        ({}, "--policy FILE or, where one plays it, --policy script"),
         ({"policy": "r2d2"}, "online DQN without memory"),
     ],
 )
