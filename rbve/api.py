@@ -25,7 +25,7 @@ from rbve.data.manifest import fingerprint  # noqa: E402
 from rbve.envs._atari_games import with_reference  # noqa: E402
 from rbve.envs.base import Env  # noqa: E402
 from rbve.evaluation.fit import check_play, frames_joined  # noqa: E402
-from rbve.evaluation.host import evaluate_on_host  # noqa: E402
+from rbve.evaluation.host import TRIAL, evaluate_on_host  # noqa: E402
 from rbve.evaluation.lanes import LANES, open_lanes  # noqa: E402
 from rbve.evaluation.players import ScriptPlayer  # noqa: E402
 from rbve.evaluation.rollout import make_rollout  # noqa: E402
@@ -270,7 +270,7 @@ def evaluate(
         found = run(chosen.network, chosen.config, jax.random.key(seed))
     else:
         lanes = open_lanes(env, noise, min(episodes, LANES))
-        found = evaluate_on_host(lanes, chosen, episodes, epsilon, gamma, clip, seed)
+        found = evaluate_on_host(lanes, chosen, episodes, epsilon, gamma, clip, seed, TRIAL)
         lanes.close()
     figures = found.summary(chosen.algorithm.values)
     facts = chosen.info.get("facts", {})

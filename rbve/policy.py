@@ -247,19 +247,24 @@ class Session:
             )
         self._last_action = int(found)
 
-    def act(self, observation: Any, last_reward: float = 0.0, legal: Any = None) -> int:
+    def act(self, observation: Any, last_reward: float | None = None, legal: Any = None) -> int:
         """The best action id; `last_reward` is what the last one brought.
+
+        A policy with memory needs it of every step but the first.
 
         Where something else was done than what this said, set `last_action` before the next call.
         """
         obs, single = self.policy._batch(observation)
         if not single:
             raise ValueError("a session takes one observation at a time")
-        if not math.isfinite(last_reward):
-            raise ValueError(f"last_reward must be a finite number; got {last_reward}")
+        if last_reward is None and self.policy.memory and not self._first:
+            raise ValueError("this policy learned from rewards too: give last_reward")
+        reward = 0.0 if last_reward is None else last_reward
+        if not math.isfinite(reward):
+            raise ValueError(f"last_reward must be a finite number; got {reward}")
         # Checked before the memory moves on, so that a call that failed can be made again.
         mask = None if legal is None else self.policy._mask(legal, (1, len(self.policy.actions)))
-        self.scores = self._scores(obs, 0.0 if self._first else last_reward, mask)
+        self.scores = self._scores(obs, 0.0 if self._first else reward, mask)
         self._first = False
         self._last_action = int(np.argmax(self.scores))
         return self._last_action
@@ -278,7 +283,7 @@ class Session:
         head = policy.shown(head)
         return np.asarray(policy.algorithm.scores(head, mask, policy.config, policy.options))[0]
 
-    def decide(self, observation: Any, last_reward: float = 0.0, legal: Any = None) -> str:
+    def decide(self, observation: Any, last_reward: float | None = None, legal: Any = None) -> str:
         """The best action by name."""
         return self.policy.actions[self.act(observation, last_reward, legal)]
 

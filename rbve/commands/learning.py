@@ -84,7 +84,8 @@ def train(
         env: Where to evaluate; "auto" = where the data was recorded, "none" = nowhere.
         seed: One or more seeds of weights and batches.
         learning_rate: One or more Adam step sizes.
-        target_period: Updates between target syncs; 0 = steps / 800.
+        target_period: Updates between target syncs; 0 = steps / 800, so that under 1,600 steps the
+            target is copied after every update.
         every: Updates between evaluations and checkpoints; 0 = steps / 20.
         batch_size: Transitions per update, with memory sequences; 0 = 128, or 8 with memory.
         torso: What turns an observation into features: dense layers, the convolutions of the paper
@@ -97,8 +98,8 @@ def train(
         sequence: With memory: steps trained on at a time; 0 = whole episodes.
         burn_in: With --sequence: steps before them that only warm the memory.
         rescale: Learn values on R2D2's square-root scale. Default: with memory.
-        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB (16 MiB of
-            pixels), else on disk.
+        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB (without memory
+            16 MiB of pixels), else on disk.
         td: Form of the TD loss.
         gamma: Discount per step.
         n_step: Window of summed rewards; 0 = 1, or 5 with memory.
@@ -220,7 +221,8 @@ def reproduce(
     stopped. Experiments in one folder share recordings and equal runs.
 
     Args:
-        scale: quick = minutes, desk = hours on a few cores, paper = the paper's numbers.
+        scale: quick = minutes, desk = hours on a few cores, paper = the paper's numbers
+            (with memory its number of updates, on levels and networks as small as at desk).
         out: Folder for recordings, runs and rows.
         noise: Levels of noise in place of the experiment's own, e.g. 0 0.1 0.2 0.3 0.4 0.5.
     """

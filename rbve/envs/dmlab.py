@@ -49,22 +49,23 @@ LEVELS = {
     "seekavoid_arena_01": Level("seekavoid_arena_01", 2),
 }
 
+# Named as in RL Unplugged's records.
 # look right, look up-down (+ is down), strafe right, move forward, fire, jump, crouch
 ACTIONS = {
     "forward": (0, 0, 0, 1, 0, 0, 0),
     "back": (0, 0, 0, -1, 0, 0, 0),
-    "strafe_left": (0, 0, -1, 0, 0, 0, 0),
-    "strafe_right": (0, 0, 1, 0, 0, 0, 0),
-    "left_10": (-10, 0, 0, 0, 0, 0, 0),
-    "right_10": (10, 0, 0, 0, 0, 0, 0),
-    "left_60": (-60, 0, 0, 0, 0, 0, 0),
-    "right_60": (60, 0, 0, 0, 0, 0, 0),
-    "down": (0, 10, 0, 0, 0, 0, 0),
-    "up": (0, -10, 0, 0, 0, 0, 0),
-    "forward_left_10": (-10, 0, 0, 1, 0, 0, 0),
-    "forward_right_10": (10, 0, 0, 1, 0, 0, 0),
-    "forward_left_60": (-60, 0, 0, 1, 0, 0, 0),
-    "forward_right_60": (60, 0, 0, 1, 0, 0, 0),
+    "strafe left": (0, 0, -1, 0, 0, 0, 0),
+    "strafe right": (0, 0, 1, 0, 0, 0, 0),
+    "look left 10": (-10, 0, 0, 0, 0, 0, 0),
+    "look right 10": (10, 0, 0, 0, 0, 0, 0),
+    "look left 60": (-60, 0, 0, 0, 0, 0, 0),
+    "look right 60": (60, 0, 0, 0, 0, 0, 0),
+    "look down 10": (0, 10, 0, 0, 0, 0, 0),
+    "look up 10": (0, -10, 0, 0, 0, 0, 0),
+    "forward, look left 10": (-10, 0, 0, 1, 0, 0, 0),
+    "forward, look right 10": (10, 0, 0, 1, 0, 0, 0),
+    "forward, look left 60": (-60, 0, 0, 1, 0, 0, 0),
+    "forward, look right 60": (60, 0, 0, 1, 0, 0, 0),
     "fire": (0, 0, 0, 0, 1, 0, 0),
 }
 

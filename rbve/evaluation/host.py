@@ -15,6 +15,9 @@ from rbve.evaluation.players import PolicyPlayer
 from rbve.evaluation.rollout import Evaluation, measure
 from rbve.policy import Policy
 
+# Salt that sets policies' trials apart from a recording with the same seed.
+TRIAL = 1 << 31
+
 
 def evaluate_on_host(
     env: HostEnv | Lanes,
@@ -24,11 +27,12 @@ def evaluate_on_host(
     gamma: float,
     clip_rewards: bool = False,
     seed: int = 0,
+    salt: int = 0,
 ) -> Evaluation:
     """Episode k of a seed is the same however many are asked for; lanes play side by side."""
     lanes = env if isinstance(env, Lanes) else Lanes([env])
     player = PolicyPlayer(policy, frames_joined(lanes, policy))
-    traces = list(play(lanes, player, episodes, epsilon, seed))
+    traces = list(play(lanes, player, episodes, epsilon, seed, salt=salt))
     return measure_traces(traces, gamma, clip_rewards)
 
 

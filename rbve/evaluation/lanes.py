@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
     truncated: bool
     executed: int
     legal: np.ndarray | None
-    memory: np.ndarray | None  # `ram`, for scripted players
+    ram: np.ndarray | None  # for scripted players
     action: int = -1  # chosen, whatever was executed; −1 after a reset
 
 
@@ -67,8 +67,8 @@ def reset(env: HostEnv, seed: int) -> Outcome:
 
 def step(env: HostEnv, action: int) -> Outcome:
     obs, reward, terminated, truncated = env.step(action)
-    memory = getattr(env, "ram", None)
-    return Outcome(obs, reward, terminated, truncated, env.executed, env.legal, memory, action)
+    ram = getattr(env, "ram", None)
+    return Outcome(obs, reward, terminated, truncated, env.executed, env.legal, ram, action)
 
 
 class Decision(NamedTuple):
@@ -111,9 +111,9 @@ class Trace:
         self.legal.append(outcome.legal)
 
 
-def episode_seeds(seed: int, index: int) -> tuple[int, np.random.Generator]:
+def episode_seeds(seed: int, index: int, salt: int = 0) -> tuple[int, np.random.Generator]:
     """For the environment and for the player's random actions of one episode."""
-    world, player = np.random.SeedSequence([seed, index]).spawn(2)
+    world, player = np.random.SeedSequence([seed, index, salt]).spawn(2)
     return int(world.generate_state(1)[0] >> 1), np.random.default_rng(player)
 
 
@@ -149,8 +149,12 @@ def play(
     epsilon: float,
     seed: int,
     keep_obs: bool = False,
+    salt: int = 0,
 ) -> Iterator[Trace]:
-    """Traces of `episodes` episodes in their order, with a share `epsilon` of random actions."""
+    """Traces of `episodes` episodes in their order, with a share `epsilon` of random actions.
+
+    The same seed with another `salt` gives other episodes.
+    """
     frames = Frames(LANES, lanes.obs_shape, player.stack)
     actions = len(lanes.actions)
     running: dict[int, Trace] = {}
@@ -161,7 +165,7 @@ def play(
         seeds = {}
         free = [lane for lane in range(lanes.count) if lane not in running]
         for lane in free[: episodes - begun]:
-            seeds[lane], rng = episode_seeds(seed, begun)
+            seeds[lane], rng = episode_seeds(seed, begun, salt)
             running[lane] = Trace(begun, rng)
             begun += 1
         for lane, outcome in lanes.reset(seeds).items():

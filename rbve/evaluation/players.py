@@ -64,7 +64,7 @@ class UniformPlayer:
 class Script(Protocol):
     """A player of one episode."""
 
-    def act(self, memory: np.ndarray) -> int:
+    def act(self, ram: np.ndarray) -> int:
         """The action for what the environment's `ram` holds now."""
 
 
@@ -85,7 +85,7 @@ class ScriptPlayer:
     ) -> Decision:
         best = np.zeros(LANES, np.int64)
         for lane, outcome in waiting.items():
-            if outcome.memory is None:
+            if outcome.ram is None:
                 raise ValueError("a script reads an environment's ram, and this one has none")
-            best[lane] = self.scripts[lane].act(outcome.memory)
+            best[lane] = self.scripts[lane].act(outcome.ram)
         return Decision(best)

@@ -50,6 +50,7 @@ class Scale:
     evaluations: int  # over a run
     eval_episodes: int = 100  # each (paper: 100)
     batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
+    target_period: int = 0  # updates between target syncs; 0 = steps / 800
     name: str = ""
 
 

@@ -8,18 +8,19 @@ learn from the frames alone.
 from rbve.experiments import Data, Experiment, Scale
 from rbve.experiments._methods import fixed
 
+# At so few updates steps / 800 would copy the target after each, and values did not get anywhere.
 SCALES = (
     Scale(
         1, 50, episodes=0.02, settings=1, evaluations=2, eval_episodes=8, batch_size=4,
-        name="quick",
+        target_period=10, name="quick",
     ),
     Scale(
-        3, 600, episodes=0.3, settings=1, evaluations=4, eval_episodes=50, batch_size=8,
-        name="desk",
+        3, 1_500, episodes=0.3, settings=1, evaluations=5, eval_episodes=50, batch_size=8,
+        target_period=100, name="desk",
     ),
     Scale(
         5, 50_000, episodes=2.0, settings=1, evaluations=20, eval_episodes=100, batch_size=8,
-        name="paper",
+        target_period=400, name="paper",
     ),
 )  # fmt: skip
 
@@ -27,7 +28,7 @@ EXPERIMENT = Experiment(
     question="Which methods with memory learn to shoot from frames of a player that errs?",
     paper="Silent: in the place of DeepMind Lab, which cannot be installed here",
     data=(Data("vizdoom:basic", keep=1.0, script=0.25),),
-    methods=(fixed("bc"), fixed("dqn"), fixed("bve"), fixed("rbve", lam=0.1)),
+    methods=(fixed("bc"), fixed("dqn"), fixed("bve"), fixed("rbve", lam=1.0)),
     figure="methods",
     measures=("return",),
     scales=SCALES,

@@ -1,1 +1,1 @@
-"""Recording data: an online DQN while it learns, a saved policy with noise, or a uniform policy."""
+"""Recording data: an online agent while it learns, a saved policy, a script, a uniform policy."""

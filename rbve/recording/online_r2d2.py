@@ -60,6 +60,9 @@ class Agent(NamedTuple):
     init: Callable[[Array], State]
     advance: Callable[[State, Array], State]  # state, chunks to live
     unravel: Callable[[Array], Any]
+    # What advance is made of:
+    sequence: Callable[[State, Array], tuple[Rows, Memory]]  # state, leaves of the tree
+    learn: Callable[[State], State]  # one update
 
 
 def make_agent(env: Env, options: Options) -> Agent:
@@ -229,4 +232,4 @@ def make_agent(env: Env, options: Options) -> Agent:
 
         return jax.lax.fori_loop(0, chunks, one, state)
 
-    return Agent(init, advance, unravel)
+    return Agent(init, advance, unravel, sequence, learn)

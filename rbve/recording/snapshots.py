@@ -62,5 +62,9 @@ class SnapshotJudge:
             obs_shape=self.env.obs_shape,
             actions=self.env.actions,
             **self.form,
-            info={"from": "best snapshot of the online agent", "return": value},
+            info={
+                "from": "best snapshot of the online agent",
+                "return": value,
+                "job": {"spec": {"gamma": self.gamma}},
+            },
         )

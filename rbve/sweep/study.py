@@ -282,7 +282,7 @@ def job(
         **fields,
     )
     spec, config = resolve(plan, settings)
-    return Job(ref, spec, config, rate, seed=seed)
+    return Job(ref, spec, config, rate, scale.target_period, seed)
 
 
 def run(

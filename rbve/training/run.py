@@ -193,6 +193,7 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
             spec.gamma,
             spec.clip_rewards,
             seed=until,
+            salt=member.job.seed,
         )
     act = act_function(
         program.algorithm, program.options, program.unravel, dataset.features, bool(spec.rescale)

@@ -15,6 +15,7 @@ import pytest
 from rbve import api, envs
 from rbve.data import Dataset, load
 from rbve.data.episode import Episode
+from rbve.data.tfrecord import parse_example, records
 from rbve.evaluation.lanes import Lanes, play
 from rbve.evaluation.players import PolicyPlayer
 from rbve.policy import Policy
@@ -228,15 +229,15 @@ def test_real_lab_episodes_train(tmp_path: Path) -> None:
     data = load(store)
     spec = Spec(memory=8, gamma=0.997, n_step=5)
     table = pack_sequences([data], spec.view, "pair", 0, 0)
-    # V̂ of the second record, as it comes out of the sequences: its first row is 55.16 or so.
+    # V̂ of the second record, as it comes out of the sequences, is what the record says.
     picked = table.columns[0].pick(np.array([1]))
     assert picked.frames.shape == (1, 181, 72, 96, 3)
     found = picked.scalars[0, :, sequences.G][picked.scalars[0, :, sequences.WEIGHT] > 0]
-    rewards = np.asarray(data.episode(1).reward, np.float64)
-    powers = 0.997 ** np.arange(len(rewards))
-    wanted = [np.sum(rewards[t:] * powers[: len(rewards) - t]) for t in range(len(rewards))]
-    np.testing.assert_allclose(found, wanted[: len(found)], rtol=1e-5)
     assert len(found) == 179  # the last decision before a truncation has no pair
+    (file,) = (file for file in (Path(SAMPLES) / "dmlab").rglob("*") if file.is_file())
+    payload = list(records(file))[1].data
+    stored = parse_example(payload)["discounted_rewards"]
+    np.testing.assert_allclose(found, stored[:179], rtol=0, atol=1e-3)
     losses: list[float] = []
     plan = {"memory": 16, "sequence": 20, "batch_size": 2, "every": 4, "n_step": 5, "gamma": 0.997}
     api.train(
@@ -245,3 +246,8 @@ def test_real_lab_episodes_train(tmp_path: Path) -> None:
     )  # fmt: skip
     assert np.isfinite(losses).all()
     assert np.mean(losses[-2:]) < np.mean(losses[:2])
+    # At the paper's settings, whole episodes through an LSTM of 512.
+    policy = api.train(store, "rbve", steps=1, env=None, preset="rlu-dmlab")
+    spec = policy.info["job"]["spec"]
+    assert (spec["memory"], spec["batch_size"], spec["sequence"]) == (512, 8, 0)
+    policy.start().act(data.obs[0])

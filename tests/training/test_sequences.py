@@ -236,10 +236,12 @@ def test_rows_in_memory_are_the_rows_picked(data: Dataset) -> None:
         index = np.arange(table.count[0])
         picked = table.columns[0].pick(index)
         fetched = table.layout.fetch(jax.tree.map(jnp.asarray, table.rows), jnp.asarray(index))
-        inside = picked.scalars[..., sequences.WEIGHT] > 0
-        np.testing.assert_array_equal(fetched.scalars[..., sequences.WEIGHT] > 0, inside)
+        # All rows of the data, those that warm the memory or are bootstrapped from as well.
+        first = table.columns[0].items[index, 0][:, None]
+        row = first + np.arange(table.layout.plan.rows)
+        there = (row >= 0) & (row < len(data.action))
         for mine, theirs in zip(fetched, picked, strict=True):
-            np.testing.assert_array_equal(np.asarray(mine)[inside], theirs[inside])
+            np.testing.assert_array_equal(np.asarray(mine)[there], theirs[there])
 
 
 def test_every_decision_is_trained_on_once(data: Dataset) -> None:
@@ -259,22 +261,36 @@ def test_whole_episodes_share_a_sequence_where_they_fit() -> None:
     np.testing.assert_array_equal(found, [[0, 0, 7], [7, 7, 15], [15, 15, 17], [17, 17, 25]])
 
 
-def test_a_batch_equals_its_episodes_one_by_one(data: Dataset) -> None:
-    """Losses are means over steps, so those of single episodes add up by their steps."""
-    table, program, spec, config = program_for("dqn", data, batch=2)
+@pytest.mark.parametrize("name", ["dqn", "rbve"])
+def test_a_batch_equals_its_episodes_one_by_one(name: str) -> None:
+    """Losses are means over steps, so those of single episodes add up by their steps.
+
+    Returns are those of the first episode in the second as well: E[V̂] is the same in any batch.
+    """
+    rng = np.random.default_rng(0)
+    action, reward = rng.integers(0, ACTIONS, 6), rng.normal(size=6) * 3
+    episodes = [
+        Episode.from_steps(rng.normal(size=(7, 2)).astype(np.float32), action, reward, True)
+        for _ in range(2)
+    ]
+    data = Dataset.from_episodes(episodes, ACTIONS)
+    table, program, spec, config = program_for(name, data, batch=2)
     state = program.init(jax.random.key(0))
     columns = table.columns[0]
 
-    def loss(index: list[int]) -> tuple[float, float]:
+    def learned(index: list[int]) -> tuple[float, np.ndarray]:
+        """Loss, and the first moment, which is the gradient but for a factor."""
         alone = make_program(dataclasses.replace(spec, batch_size=len(index)), table.layout)
         picked = columns.pick(np.array(index))
         batches = jax.tree.map(lambda column: jnp.asarray(column)[None], picked)
-        _, sums = alone.advance_given(state, batches, member(alone, config, table), 1)
-        return float(sums["loss"]), float(picked.scalars[..., sequences.WEIGHT].sum())
+        after, sums = alone.advance_given(state, batches, member(alone, config, table), 1)
+        return float(sums["loss"]), np.asarray(after.opt.mu)
 
-    (one, n_one), (two, n_two), (both, n_both) = loss([0]), loss([1]), loss([0, 1])
-    assert n_both == n_one + n_two
-    assert both == pytest.approx((one * n_one + two * n_two) / n_both, rel=1e-5)
+    (one, grad_one), (two, grad_two), (both, grad_both) = (learned(k) for k in ([0], [1], [0, 1]))
+    assert both == pytest.approx((one + two) / 2, rel=1e-5)
+    assert one != pytest.approx(two, rel=1e-2)
+    scale = np.abs(grad_both).max()
+    np.testing.assert_allclose(grad_both, (grad_one + grad_two) / 2, rtol=0, atol=1e-5 * scale)
 
 
 def test_no_gradient_reaches_the_steps_that_warm_the_memory(data: Dataset) -> None:

@@ -26,8 +26,8 @@ class Player:
     def __init__(self) -> None:
         self.punched = False  # a fist has to be drawn back first
 
-    def act(self, memory: np.ndarray) -> int:
-        x, y, other_x, other_y = (int(memory[k]) for k in (X, Y, OTHER_X, OTHER_Y))
+    def act(self, ram: np.ndarray) -> int:
+        x, y, other_x, other_y = (int(ram[k]) for k in (X, Y, OTHER_X, OTHER_Y))
         right, down = other_x - x, other_y - y
         right -= ARM if right > 0 else -ARM
         way = (towards(right, SLACK_X), towards(down, SLACK_Y))

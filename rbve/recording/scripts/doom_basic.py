@@ -12,8 +12,8 @@ AHEAD = 20  # units aside at which a shot still hits
 class Player:
     """One episode. The view is along x, and y grows to the left."""
 
-    def act(self, memory: np.ndarray) -> int:
-        (_, own, _), (_, monster, _) = memory[:2]
+    def act(self, ram: np.ndarray) -> int:
+        (_, own, _), (_, monster, _) = ram[:2]
         if abs(monster - own) <= AHEAD:
             return ATTACK
         return LEFT if monster > own else RIGHT

@@ -39,8 +39,8 @@ class Player:
         self.ball: tuple[int, int] | None = None  # where it was one step ago
         self.pushes = (0, 0)  # of the last two steps, the latest first
 
-    def act(self, memory: np.ndarray) -> int:
-        x, y, paddle = (int(memory[k]) for k in (BALL_X, BALL_Y, PADDLE))
+    def act(self, ram: np.ndarray) -> int:
+        x, y, paddle = (int(ram[k]) for k in (BALL_X, BALL_Y, PADDLE))
         before, self.ball = self.ball, ((x, y) if y else None)
         if not y:
             self.pushes = (0, 0)
