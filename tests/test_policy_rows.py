@@ -125,6 +125,30 @@ def test_masks_once_or_for_each_row(policy: Policy) -> None:
     assert policy.decide([row("ICU"), row("A")], legal=each) == ["wait", "treat"]
 
 
+def test_rows_that_have_to_be_remembered(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    """The ward is shown on the first day, and matters on the second."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(300):
+        ward, first, second = rng.integers(3), rng.integers(2), rng.integers(2)
+        days = [[1.7e9 + rng.normal(0, 60), shown, rng.normal(50, 20)] for shown in (ward, 0, 0)]
+        reward = 1.0 if second == (ward == 2) else -1.0
+        episodes.append(Episode.from_steps(np.array(days), [first, second], [0.0, reward], True))
+    data = Dataset.from_episodes(episodes, ACTIONS, features=FEATURES)
+    plan = {"steps": 300, "every": 300, "env": None, "hidden": (16,), "batch_size": 32}
+    plan |= {"memory": 16, "n_step": 1}
+    train_members([small_job("bve", plan, learning_rate=1e-2)], [data], [tmp_path])
+    policy = Policy.load(tmp_path / POLICY)
+    for ward, right, other in (("ICU", "treat", "wait"), ("B", "wait", "treat")):
+        session = policy.start()
+        session.decide(row(ward))
+        assert session.decide(row("A"), 0.0) == right
+        masked = policy.start()
+        masked.decide(row(ward))
+        legal = [action == other for action in ACTIONS]
+        assert masked.decide(row("A"), 0.0, legal) == other
+
+
 def test_named_columns_are_not_stacked(small_job: Callable[..., Job], tmp_path: Path) -> None:
     """Such a policy would take two rows, and no log has them side by side."""
     made = Episode.from_steps(np.zeros((3, 3)), [0, 1], [0.0, 1.0], terminated=True)

@@ -27,7 +27,7 @@ TABLES = {
     "boxing": "{count} of `boxing`, from the frames of a scripted player, a tenth of its actions "
     "random: mean return of the last two evaluations, one recording:",
     "memory": "{count} of `memory`, in DeepMind Lab's place: all an online R2D2 lived through, "
-    "5,000 updates of 8 whole episodes, mean over 4 datasets:",
+    "5,000 updates of 8 sequences of whole episodes, mean over 4 datasets:",
 }
 BEGIN, END = "<!-- results -->\n", "<!-- /results -->\n"
 
@@ -53,7 +53,9 @@ def table(study: Study, name: str, before: str) -> str:
     there, wanted = study.progress(name)
     count = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return f"{before.format(count=count)}\n\n{text}"
+    missing = ", ".join(study.left_out.get(name, {}))
+    note = f"\nLeft out, since their recorders learned too little: {missing}.\n" if missing else ""
+    return f"{before.format(count=count)}\n\n{text}{note}"
 
 
 def cell(found: Result | None) -> str:

@@ -93,7 +93,8 @@ dataset the setting chosen on the others; where a figure has one setting, R-BVE 
 λ = .005, the paper's. V̂ is standardised; R-BVE with the paper's raw weights is in the tables
 below. Claims about Atari and DeepMind Lab are judged twice by one rule: where bsuite stands in for
 them, or the paper's own table, and again on MinAtar or on levels with memory; "all six problems"
-are all games there, and with a memory DDQN is R2D2 and R-DQN is R-R2D2.</p>
+are all games there. With a memory DDQN is R2D2, R-DQN is R-R2D2, and all episodes are learned
+from.</p>
 <div class="scroll" role="region" tabindex="0" aria-label="Table: claims">
 <table class="claims filterable" data-filters="{",".join(FILTERS)}" data-caption="claims">
 <thead><tr>{head}</tr></thead>

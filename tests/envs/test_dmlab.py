@@ -12,6 +12,7 @@ import pytest
 
 import rbve
 from rbve import envs
+from rbve.data.rlu_schemas import DMLAB_ACTIONS
 from rbve.envs import dmlab
 from rbve.envs.base import NoisyHostEnv
 from rbve.recording.record import record_policy
@@ -122,6 +123,10 @@ def test_levels_are_made_as_rl_unplugged_made_them(
     env.reset(seed=1)
     env.step(0)
     assert lab.steps == [([0, 0, 0, 1, 0, 0, 0], repeats)]
+
+
+def test_actions_are_named_as_in_the_records(labs: list[FakeLab]) -> None:
+    assert load("seekavoid_arena_01").actions == DMLAB_ACTIONS
 
 
 def test_the_fifteen_actions(labs: list[FakeLab]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from rbve import algorithms, envs
 from rbve.evaluation.fit import frames_in, frames_joined
-from rbve.evaluation.host import evaluate_on_host
+from rbve.evaluation.host import TRIAL, evaluate_on_host
 from rbve.evaluation.lanes import LANES, Decision, Lanes, Outcome, open_lanes, play
 from rbve.evaluation.players import PolicyPlayer, UniformPlayer
 from rbve.networks import build
@@ -130,6 +130,8 @@ def test_random_actions_are_as_frequent_as_asked_and_seeds_differ() -> None:
     other = list(play(env, Watcher(1), 400, 0.3, seed=2))
     assert [t.action for t in traces] != [t.action for t in other]
     assert len({tuple(trace.action) for trace in traces[:40]}) > 20
+    salted = list(play(env, Watcher(1), 400, 0.3, seed=1, salt=TRIAL))
+    assert [t.action for t in traces] != [t.action for t in salted]
 
 
 def policy_for(name: str, stack: int = 1, seed: int = 0) -> Policy:

@@ -44,6 +44,8 @@ def test_the_agent_learns_catch(learned: Path) -> None:
     assert reference["online"] > 0.3
     expert = Policy.load(learned / record.EXPERT)
     assert expert.info["return"] == reference["online"]
+    # Evaluated anew, it is by the discount it learned with.
+    assert expert.info["job"]["spec"]["gamma"] == data.provenance["agent"]["gamma"]
 
 
 # Stores

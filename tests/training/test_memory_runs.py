@@ -103,6 +103,8 @@ def test_a_session_says_what_is_wrong_and_can_go_on(remembering: Policy) -> None
     # What failed left no trace; a reward before the first action is none.
     assert one.act(np.asarray(obs), 7.0) == other.act(np.asarray(obs))
     np.testing.assert_array_equal(one.scores, other.scores)
+    with pytest.raises(ValueError, match="learned from rewards too: give last_reward"):
+        one.act(np.asarray(obs))
     for wrong in (2, -1, "left"):
         with pytest.raises(ValueError, match=r"must be an id in \[0, 1\] or one of 0, 1; got"):
             one.last_action = wrong
