@@ -132,7 +132,7 @@ def test_rewards_and_ends(level: str) -> None:
 def test_an_end_at_the_limit_is_a_termination() -> None:
     env = load("FourRooms")
     theirs, params = xminigrid.make("MiniGrid-FourRooms")
-    timestep = theirs.reset(params, jax.random.key(0))
+    timestep = jax.jit(theirs.reset)(params, jax.random.key(0))
     grid = np.array(timestep.state.grid)
     goal = np.argwhere(grid[..., 0] == 6)[0]
     grid[goal[0], goal[1] - 1] = (FLOOR, BLACK)
@@ -142,7 +142,7 @@ def test_an_end_at_the_limit_is_a_termination() -> None:
     state = timestep.state.replace(grid=jnp.asarray(grid), agent=agent, step_num=jnp.int32(99))
     for action, ends, reward in [(0, (True, False), 0.1), (1, (False, True), 0.0)]:
         given = timestep.replace(state=state)
-        _, step = env.step(given, jnp.int32(action), jax.random.key(0))
+        _, step = jax.jit(env.step)(given, jnp.int32(action), jax.random.key(0))
         assert (bool(step.terminated), bool(step.truncated)) == ends
         assert float(step.reward) == pytest.approx(reward)
 
@@ -155,7 +155,7 @@ def test_names_and_sharing() -> None:
     assert load("UnlockPickUp").actions == adapter.ACTIONS
     assert load("MemoryS8") == env  # the same functions, so compiled code is shared
     assert envs.load(env.name, noise=0.3) == envs.load(env.name, noise=0.3) != env
-    starts = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 20))[1]
+    starts = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), 20))[1]
     assert len(np.unique(np.asarray(starts).reshape(20, -1), axis=0)) > 2
 
 

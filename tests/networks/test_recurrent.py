@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -157,12 +158,12 @@ def test_pictures_in_parts_give_the_same_values_and_gradients(monkeypatch) -> No
     def remade() -> bool:
         return "remat" in str(jax.make_jaxpr(net.features)(obs.reshape(-1, 5, 5, 2)))
 
-    whole = jax.value_and_grad(run)(net)
+    whole = eqx.filter_jit(eqx.filter_value_and_grad(run))(net)
     monkeypatch.setattr(recurrent, "FRAMES_AT_ONCE", 4)  # 21 pictures: the last part is padded
     assert not remade()  # boards are small
     monkeypatch.setattr(recurrent, "PICTURE", 49)
     assert remade()
-    parts = jax.value_and_grad(run)(net)
+    parts = eqx.filter_jit(eqx.filter_value_and_grad(lambda net: run(net)))(net)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), whole, parts)
 
 

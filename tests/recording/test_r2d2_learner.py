@@ -37,7 +37,7 @@ def test_a_sequence_goes_on_where_the_ring_begins_again(
     agent: online_r2d2.Agent, lived: Any
 ) -> None:
     actor = 2
-    rows, memory = agent.sequence(lived, jnp.array([14 * OPTIONS.actors + actor]))
+    rows, memory = jax.jit(agent.sequence)(lived, jnp.array([14 * OPTIONS.actors + actor]))
     for found, ring in zip(rows, lived.ring, strict=True):
         if ring is not None:
             chunks = [np.asarray(ring)[slot][:, actor] for slot in (14, 0, 1)]
@@ -107,9 +107,10 @@ def test_one_update(agent: online_r2d2.Agent, lived: Any) -> None:
     np.testing.assert_allclose(importance, (chance / chance.min()) ** -0.6, rtol=1e-5)
     assert valid.all()
     assert len(set(leaves.tolist())) == OPTIONS.batch_size
-    pieces = [agent.sequence(lived, leaves[k : k + 1]) for k in range(OPTIONS.batch_size)]
+    sequence = jax.jit(agent.sequence)
+    pieces = [sequence(lived, leaves[k : k + 1]) for k in range(OPTIONS.batch_size)]
 
-    def loss(params: Any) -> tuple[Any, list[float]]:
+    def loss(params: Any) -> tuple[Any, list[Any]]:
         terms, counts = [], []
         for (rows, memory), share in zip(pieces, importance, strict=True):
             q = values(agent.unravel(params), rows, memory)
@@ -120,7 +121,7 @@ def test_one_update(agent: online_r2d2.Agent, lived: Any) -> None:
             counts.append((0.9 * size.max() + 0.1 * size.mean()) ** 0.9)
         return jnp.mean(jnp.stack(terms)), counts
 
-    grad, counts = jax.grad(loss, has_aux=True)(lived.params)
+    grad, counts = jax.jit(jax.grad(loss, has_aux=True))(lived.params)
     np.testing.assert_allclose(np.asarray(after.tree[0])[leaves], counts, rtol=1e-4)
     untouched = np.setdiff1d(np.arange(60), leaves)
     np.testing.assert_array_equal(

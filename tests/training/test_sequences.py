@@ -283,7 +283,8 @@ def test_a_batch_equals_its_episodes_one_by_one(name: str) -> None:
         alone = make_program(dataclasses.replace(spec, batch_size=len(index)), table.layout)
         picked = columns.pick(np.array(index))
         batches = jax.tree.map(lambda column: jnp.asarray(column)[None], picked)
-        after, sums = alone.advance_given(state, batches, member(alone, config, table), 1)
+        advance = jax.jit(alone.advance_given)
+        after, sums = advance(state, batches, member(alone, config, table), 1)
         return float(sums["loss"]), np.asarray(after.opt.mu)
 
     (one, grad_one), (two, grad_two), (both, grad_both) = (learned(k) for k in ([0], [1], [0, 1]))
@@ -302,10 +303,11 @@ def test_no_gradient_reaches_the_steps_that_warm_the_memory(data: Dataset) -> No
     given, _ = table.layout.batch(picked, jnp.float32(1))
     network = program.unravel(program.init(jax.random.key(0)).params)
 
+    @jax.jit
     def total(obs: Any) -> Any:
         return jnp.sum(remembered(network, given.seen._replace(obs=obs), 3) ** 2)
 
-    grad = np.asarray(jax.grad(total)(given.seen.obs))
+    grad = np.asarray(jax.jit(jax.grad(total))(given.seen.obs))
     assert not grad[:3].any()
     assert grad[3:].any()
     moved = given.seen.obs.at[2].add(1.0)
@@ -354,7 +356,7 @@ def test_heads_are_those_of_the_steps(data: Dataset, algorithm: str) -> None:
     picked = table.layout.fetch(rows, jnp.arange(4))
     inputs, _ = table.layout.batch(picked, jnp.float32(1.0))
     keys = list(jax.random.split(jax.random.key(2), 3))
-    found = of_sequences(*nets, inputs, 0, keys)
+    found = jax.jit(of_sequences, static_argnums=3)(*nets, inputs, 0, keys)
     steps, batch = inputs.later.shape
     every = np.arange(steps)[:, None], inputs.later, inputs.later
     for view, net, step in zip(found, (nets[0], *nets), every, strict=True):
