@@ -12,6 +12,8 @@ from pathlib import Path
 # threads from waiting for each other; compiled programs allocate little, and seldom.
 ARENAS = 2
 M_ARENA_MAX = -8  # of mallopt(3)
+# Seconds from which on a compiled program is kept; JAX reads the variable of this name.
+MIN_COMPILE_TIME = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
 
 
 def prepare(least: int = 1) -> None:
@@ -28,7 +30,8 @@ def prepare(least: int = 1) -> None:
 
     if not jax.config.values.get("jax_compilation_cache_dir"):
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+        if MIN_COMPILE_TIME not in os.environ:
+            jax.config.update(MIN_COMPILE_TIME.lower(), 0.5)
     try:
         jax.config.update("jax_num_cpu_devices", max(least, len(os.sched_getaffinity(0))))
     except RuntimeError:  # the backend runs already: use the devices it has

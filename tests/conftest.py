@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 from rbve import backend
 
+# Tests make the same small programs again and again, here and in processes they start.
+os.environ.setdefault(backend.MIN_COMPILE_TIME, "0.05")
 backend.prepare(least=2)
 
 from rbve.data import Dataset, load  # noqa: E402

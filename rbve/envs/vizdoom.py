@@ -47,6 +47,12 @@ TICS = 2100  # the limit where a scenario has none, and that of most others
 STARTING = threading.Lock()  # the working directory is the whole process's
 
 
+def end(game: Any, folder: Path) -> None:
+    """The engine first: it writes its settings once more at its end, and complains if it cannot."""
+    game.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 class DoomEnv:
     """A `HostEnv` around one engine, which runs in a process of its own."""
 
@@ -85,7 +91,7 @@ class DoomEnv:
         It takes no other place than the working directory for them.
         """
         folder = tempfile.mkdtemp(prefix="rbve-vizdoom-")
-        self._clean = weakref.finalize(self, shutil.rmtree, folder, True)
+        self._end = weakref.finalize(self, end, self._game, Path(folder))
         with STARTING, contextlib.chdir(folder):
             self._game.init()
 
@@ -122,8 +128,7 @@ class DoomEnv:
 
     def close(self) -> None:
         self._steps = -1
-        self._game.close()
-        self._clean()
+        self._end()
 
     def _look(self) -> np.ndarray:
         state = self._game.get_state()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import shutil
@@ -261,8 +262,6 @@ def record_policy(
         done += len(fresh)
         on_progress(Progress(done, float(fresh[-1].reward.sum()), done / episodes))
     writer.finish()
-    if not isinstance(env, Env):
-        env.close()
 
 
 def behaviour(policy: Policy | Player | None) -> str:
@@ -286,4 +285,9 @@ def episode_stream(
         return rollouts.inside_jax(env, policy, episodes, epsilon, seed)
     others = (more() for _ in range(min(episodes, LANES) - 1))
     lanes = Lanes([env, *(other for other in others if not isinstance(other, Env))])
-    return rollouts.on_host(lanes, policy, episodes, epsilon, seed)
+    return until_closed(lanes, rollouts.on_host(lanes, policy, episodes, epsilon, seed))
+
+
+def until_closed(lanes: Lanes, groups: Iterator[Sequence[Episode]]) -> Iterator[Sequence[Episode]]:
+    with contextlib.closing(lanes):
+        yield from groups

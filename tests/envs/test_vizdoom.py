@@ -160,6 +160,10 @@ def test_engines_started_by_threads_change_no_directory_for_good(in_a_folder: Pa
             time.sleep(0.05)
             assert Path.cwd() == before
             self.places.append(before)
+            self.place = before
+
+        def close(self) -> None:
+            assert self.place.exists()  # where the engine writes its settings once more
 
     def start() -> DoomEnv:
         env = DoomEnv.__new__(DoomEnv)
@@ -172,6 +176,9 @@ def test_engines_started_by_threads_change_no_directory_for_good(in_a_folder: Pa
     assert Path.cwd() == in_a_folder
     assert len({each.result() for each in made}) == len(set(Engine.places)) == 3
     assert in_a_folder not in Engine.places
+    for each in made:
+        each.result().close()
+    assert not any(place.exists() for place in Engine.places)
 
 
 def test_death_terminates() -> None:

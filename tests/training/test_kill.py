@@ -26,11 +26,8 @@ MODES = ("before rename", "after rename", "before sync", "after sync", "torn row
 DRIVER = """
 import json, os, signal, sys, threading
 from pathlib import Path
-import jax
 from rbve import api
 from rbve.training.spec import Job
-
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)
 
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
