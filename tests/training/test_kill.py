@@ -18,7 +18,7 @@ from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, is_finished
 from rbve.training.spec import Job
 
-KILLS = 12
+KILLS = 24
 MODES = ("before rename", "after rename", "before sync", "after sync", "torn rows", "any time")
 
 # Imports once, then forks a process for every attempt: JAX starts its threads in the child. The
