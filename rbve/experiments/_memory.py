@@ -8,7 +8,6 @@ counts only if the agents that recorded it came half way from random to the best
 from __future__ import annotations
 
 from rbve.experiments import Data, Method, Scale
-from rbve.experiments._methods import RBVE_PAPER
 
 # Best returns known, measured by tools/level_returns.py; of memory_len, the best there is.
 BEST = {
@@ -46,7 +45,6 @@ METHODS = (
     Method("cql", sweep=({"alpha": 0.01}, {"alpha": 0.1})),
     Method("bve"),
     Method("rbve", sweep=RANKING),
-    RBVE_PAPER,
 )
 
 
