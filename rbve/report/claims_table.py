@@ -91,10 +91,10 @@ normalised (0 random, 100 the online agent's best). Rules were committed before 
 but for theory's and for those that say so. Experiments with several settings a method report on a
 dataset the setting chosen on the others; where a figure has one setting, R-BVE and R-DQN stand at
 λ = .005, the paper's. V̂ is standardised; R-BVE with the paper's raw weights is in bsuite's and
-MinAtar's tables below. Claims about Atari and DeepMind Lab are judged twice by one rule: where bsuite stands in for
-them, or the paper's own table, and again on MinAtar or on levels with memory; "all six problems"
-are all games there. With a memory DDQN is R2D2, R-DQN is R-R2D2, and all episodes are learned
-from.</p>
+MinAtar's tables below. Claims about Atari and DeepMind Lab are judged twice by one rule: where
+bsuite stands in for them, or the paper's own table, and again on MinAtar or on levels with memory;
+"all six problems" are all games there. With a memory DDQN is R2D2, R-DQN is R-R2D2, and all
+episodes are learned from.</p>
 <div class="scroll" role="region" tabindex="0" aria-label="Table: claims">
 <table class="claims filterable" data-filters="{",".join(FILTERS)}" data-caption="claims">
 <thead><tr>{head}</tr></thead>
