@@ -140,10 +140,15 @@ class Outside:
 
 def test_lanes_forget_where_an_episode_ends(remembering: Policy) -> None:
     lanes = Lanes([Outside(), Outside()])  # type: ignore[list-item]
-    traces = list(play(lanes, PolicyPlayer(remembering), 12, 0.0, seed=0))
+    traces = list(play(lanes, PolicyPlayer(remembering), 12, 0.0, seed=0, keep_obs=True))
     assert [sum(trace.reward) for trace in traces] == [1.0] * 12
     # Values are in the units of rewards: the last action is worth 1, of which h makes .415.
     assert np.mean([trace.q[-1] for trace in traces]) == pytest.approx(1.0, abs=0.2)
+    for trace in traces:  # begins as if there had been nothing before
+        session = remembering.start()
+        action = session.act(trace.obs[0])
+        assert session.scores is not None
+        assert trace.q[0] == pytest.approx(float(session.scores[action]), abs=1e-5)
 
 
 def job(path: Path, **more: Any) -> Job:
