@@ -13,6 +13,7 @@ from rbve.data import load
 from rbve.experiments import Data, Experiment, Method, Scale, Theory
 from rbve.sweep import study
 from rbve.training.run import Progress
+from rbve.training.spec import DataRef
 
 TINY = Scale(datasets=2, steps=40, episodes=0.01, settings=2, evaluations=2)
 CATCH = Experiment(
@@ -202,3 +203,10 @@ def test_other_levels_of_noise_replace_an_experiments_own() -> None:
     assert found.methods == experiment.methods
     with pytest.raises(ValueError, match="noise is a probability from 0 to 1, not 2"):
         experiment.with_noise((0, 2))
+
+
+@pytest.mark.parametrize(("period", "wanted"), [(0, 5), (7, 7)])
+def test_a_scale_may_say_how_long_the_target_stands(period: int, wanted: int) -> None:
+    scale = replace(experiments.SCALES["quick"], steps=4_000, target_period=period)
+    made = study.job(DataRef("data"), "catch", Method("bve"), {}, scale, seed=0)
+    assert made.target_period == wanted

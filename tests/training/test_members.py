@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +13,13 @@ import numpy as np
 import pytest
 
 from rbve import rows
-from rbve.data import Dataset
+from rbve.data import Dataset, Episode
 from rbve.policy import Policy
 from rbve.sweep import local
+from rbve.training import run
 from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, MemberRun, train_members
-from rbve.training.spec import Job
+from rbve.training.spec import Job, Spec, resolve
 from rbve.training.table import pack
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw, make_program
 
@@ -250,3 +252,17 @@ def test_draws_are_by_counter() -> None:
     other = np.asarray(draw(jax.random.key(2), jnp.int32(0), size, 8))
     assert np.mean(other == blocks[0]) < 0.01
     assert not np.asarray(draw(key, jnp.int32(0), jnp.int32(1), 8)).any()
+
+
+def test_outside_jax_members_play_episodes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int]] = []
+    pytest.importorskip("gymnasium")
+    monkeypatch.setattr(run, "evaluate_on_host", lambda *_, seed, salt: seen.append((seed, salt)))
+    episode = Episode.from_steps(np.zeros((3, 4)), [0, 1], [1.0, 1.0], terminated=True)
+    data = Dataset.from_episodes([episode], 2)
+    spec, _ = resolve(Spec("bve", env="gymnasium:CartPole-v1", steps=10, every=5), {})
+    evaluate = run.make_evaluator(spec, None, data)  # type: ignore[arg-type]
+    for number in (0, 1):
+        member = SimpleNamespace(job=SimpleNamespace(seed=number), policy=lambda state: None)
+        evaluate(None, member, 5)
+    assert seen == [(5, 0), (5, 1)]
