@@ -20,7 +20,7 @@ from rbve.algorithms import Algorithm
 from rbve.data.features import Features
 from rbve.data.inputs import network_input
 from rbve.evaluation.actor import Actor, Look
-from rbve.networks import Network, build
+from rbve.networks import Network, build, flattened
 from rbve.networks.recurrent import Memory, Recurrent, Seen
 from rbve.networks.torsos import hidden_for, torso_for
 from rbve.training.checkpoint import read_tensors, write_tensors
@@ -134,12 +134,12 @@ class Policy:
         features = None if named is None else Features.from_json(named, str(path))
         inputs = obs_shape if features is None else (features.size,)
         torso = info.get("torso", "mlp")  # files of earlier versions do not tell
-        count, key = len(info["actions"]), jax.random.key(0)
-        memory = int(info.get("memory", 0))
-        empty = build(inputs, count, algorithm.head, options, hidden, key, torso, memory)
-        vector, unravel = ravel_pytree(empty)
-        if arrays["weights"].shape != vector.shape:
-            raise ValueError(f"{path}: {arrays['weights'].shape} weights, expected {vector.shape}")
+        count, memory = len(info["actions"]), int(info.get("memory", 0))
+        size, unravel = flattened(
+            lambda key: build(inputs, count, algorithm.head, options, hidden, key, torso, memory)
+        )
+        if arrays["weights"].shape != (size,):
+            raise ValueError(f"{path}: {arrays['weights'].shape} weights, expected {(size,)}")
         return Policy(
             algorithm=algorithm,
             options=options,

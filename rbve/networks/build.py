@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 
 from rbve.networks import heads
 from rbve.networks.conv import Image
@@ -104,3 +105,18 @@ def build(
             else None
         ),
     )
+
+
+def flattened(new_network: Callable[[Array], Any]) -> tuple[int, Callable[[Array], Any]]:
+    """How many weights it makes of a key, and what turns a vector of as many into such a network.
+
+    Nothing is drawn, nor compiled: only shapes are looked at.
+    """
+    unravel: list[Callable[[Array], Any]] = []
+
+    def ravelled(key: Array) -> Array:
+        vector, back = ravel_pytree(new_network(key))
+        unravel.append(back)
+        return vector
+
+    return jax.eval_shape(ravelled, jax.random.key(0)).size, unravel[0]

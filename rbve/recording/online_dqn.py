@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
@@ -23,7 +22,7 @@ from jax.flatten_util import ravel_pytree
 from rbve import ops
 from rbve.algorithms import NoOptions
 from rbve.envs.base import Env
-from rbve.networks.build import build
+from rbve.networks import build, flattened
 from rbve.recording import priorities
 from rbve.training.spec import INT32
 from rbve.types import Array, Tree
@@ -131,8 +130,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
     def new_network(key: Array) -> Any:
         return build(env.obs_shape, actions, "q", NoOptions(), options.hidden, key)
 
-    template = eqx.filter_eval_shape(new_network, jax.random.key(0))
-    unravel = ravel_pytree(jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), template))[1]
+    unravel = flattened(new_network)[1]
 
     def q_values(params: Array, obs: Array) -> Array:
         return unravel(params)(obs, jax.random.key(0)).q

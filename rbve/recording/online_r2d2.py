@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
@@ -22,7 +21,7 @@ from jax.flatten_util import ravel_pytree
 from rbve import ops
 from rbve.algorithms import dqn
 from rbve.envs.base import Env
-from rbve.networks.build import build
+from rbve.networks import build, flattened
 from rbve.networks.recurrent import Memory, Seen
 from rbve.recording import priorities
 from rbve.recording.lessons import Rows, lessons
@@ -77,8 +76,7 @@ def make_agent(env: Env, options: Options) -> Agent:
         shape, choice = env.obs_shape, dqn.Options()
         return build(shape, actions, "q", choice, options.hidden, key, memory=options.memory)
 
-    template = eqx.filter_eval_shape(new_network, jax.random.key(0))
-    unravel = ravel_pytree(jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), template))[1]
+    unravel = flattened(new_network)[1]
 
     def legal_in(state: Tree) -> Array | None:
         return None if env.legal is None else jax.vmap(env.legal)(state)

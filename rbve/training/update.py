@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
@@ -17,7 +16,7 @@ from jax.flatten_util import ravel_pytree
 
 from rbve import ops
 from rbve.algorithms import Algorithm
-from rbve.networks import Network, build
+from rbve.networks import Network, build, flattened
 from rbve.training.layout import Layout, Picked
 from rbve.training.sequences import SequenceLayout, SequencePicked
 from rbve.training.spec import Spec
@@ -84,9 +83,7 @@ def make_program(
             shape, count, algorithm.head, options, spec.hidden, key, spec.torso, spec.memory
         )
 
-    template = eqx.filter_eval_shape(new_network, jax.random.key(0))
-    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), template)
-    unravel = ravel_pytree(zeros)[1]
+    weights, unravel = flattened(new_network)
 
     def init(key: Array) -> TrainState:
         params = ravel_pytree(new_network(key))[0]
@@ -138,13 +135,9 @@ def make_program(
 
     def metric_zeros(member: Member) -> dict[str, Array]:
         given = layout.batch(layout.blank(spec.batch_size), member.g_scale)  # type: ignore[arg-type]
+        params = jnp.zeros(weights)
         shapes = jax.eval_shape(
-            mean_loss,
-            ravel_pytree(zeros)[0],
-            zeros,
-            *given,
-            member.config,
-            member.key,
+            mean_loss, params, unravel(params), *given, member.config, member.key
         )[1]
         return {
             "grad_norm2": jnp.zeros(()),
@@ -223,4 +216,6 @@ def make_program(
             lambda carry: running(carry[0], until), one, (state, metric_zeros(member))
         )
 
-    return Program(algorithm, options, jax.jit(init), unravel, advance, advance_given)
+    # Drawn once: full optimisation would take longer than it saves. The weights are the same.
+    first = jax.jit(init, compiler_options={"xla_backend_optimization_level": 1})
+    return Program(algorithm, options, first, unravel, advance, advance_given)
