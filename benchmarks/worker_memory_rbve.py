@@ -6,7 +6,10 @@ import functools
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 from workers import serve
@@ -18,24 +21,48 @@ backend.prepare()
 import jax  # noqa: E402
 
 from rbve.data import Dataset, load  # noqa: E402
-from rbve.sweep.local import on_all_devices  # noqa: E402
 from rbve.training.parallel import team  # noqa: E402
 from rbve.training.run import MemberRun, advancing, table_for  # noqa: E402
 from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 from rbve.training.update import make_program  # noqa: E402
 
+FOREVER = 10**6  # updates of a run that laps are taken from
+
 
 def prepare(path: str) -> Callable[..., dict[str, Any]]:
-    return functools.partial(train, path, load(path))
+    data = load(path)
+    runs_of = functools.cache(functools.partial(begin, path, data))
+
+    def answer(units: int, batch: int, updates: int, runs: int) -> dict[str, Any]:
+        return lap(runs_of(units, batch, runs), updates)
+
+    return answer
 
 
-def train(
-    path: str, data: Dataset, units: int, batch: int, updates: int, runs: int
-) -> dict[str, Any]:
-    """Updates per second of all runs after their first, for which the program is compiled.
+class Run:
+    """One run on a device of its own, past its first update, for which its program is compiled."""
 
-    CPU time means something of one run only: others may compile while the first is measured.
-    """
+    def __init__(self, job: Job, data: Dataset, device: jax.Device) -> None:
+        self.device, self.steps = device, 0
+        spec = job.spec
+        with jax.default_device(device), ExitStack() as stack:
+            out = stack.enter_context(tempfile.TemporaryDirectory())
+            group, table = team(1, spec.batch_size), table_for(spec, [data])
+            program = make_program(spec, table.layout)
+            member = MemberRun(job, data, Path(out), program, table, 0)
+            self.inputs, self.state = member.inputs, member.state
+            self.advance = stack.enter_context(advancing(program, [member], table, group))
+            self.open = stack.pop_all()
+        self.learn(1)
+
+    def learn(self, updates: int) -> None:
+        self.steps += updates
+        with jax.default_device(self.device):
+            advanced = self.advance([self.state], [self.inputs], self.steps)
+            ((self.state, _),) = jax.block_until_ready(advanced)
+
+
+def begin(path: str, data: Dataset, units: int, batch: int, runs: int) -> list[Run]:
     plan = Spec(
         algorithm="dqn",
         memory=units,
@@ -43,28 +70,28 @@ def train(
         batch_size=batch,
         n_step=5,
         gamma=0.997,
-        steps=1 + updates,
-        every=1 + updates,
+        steps=FOREVER,
+        every=FOREVER,
     )
     spec, config = resolve(plan, {})
-    rates: list[float] = []
-    cpu_rates: list[float] = []
-
-    def learn(job: Job) -> None:
-        group, table = team(1, batch), table_for(spec, [data])
-        program = make_program(spec, table.layout)
-        member = MemberRun(job, data, Path(out) / job.id, program, table, 0)
-        with advancing(program, [member], table, group) as advance:
-            ((state, _),) = jax.block_until_ready(advance([member.state], [member.inputs], 1))
-            wall, cpu = time.perf_counter(), time.process_time()
-            jax.block_until_ready(advance([state], [member.inputs], spec.steps))
-            rates.append(updates / (time.perf_counter() - wall))
-            cpu_rates.append(updates / (time.process_time() - cpu))
-
     jobs = [Job(DataRef(path), spec, config, target_period=400, seed=seed) for seed in range(runs)]
-    with tempfile.TemporaryDirectory() as out:
-        on_all_devices(learn, jobs)
-    return {"rate": sum(rates), "cpu_rate": cpu_rates[0]}
+    return [Run(job, data, device) for job, device in zip(jobs, jax.local_devices(), strict=False)]
+
+
+def lap(runs: list[Run], updates: int) -> dict[str, Any]:
+    """Updates per second, of all runs together; none begins before all are there."""
+    together = Barrier(len(runs))
+
+    def learn(run: Run) -> float:
+        together.wait()
+        start = time.perf_counter()
+        run.learn(updates)
+        return updates / (time.perf_counter() - start)
+
+    cpu = time.process_time()
+    with ThreadPoolExecutor(len(runs)) as pool:
+        rate = sum(pool.map(learn, runs))
+    return {"rate": rate, "cpu_rate": len(runs) * updates / (time.process_time() - cpu)}
 
 
 if __name__ == "__main__":
