@@ -30,6 +30,7 @@ TITLES = {
     "doom": ("Doom, from frames alone", "Doom"),
     "memory": ("Levels with memory: scores by method", "Memory"),
     "memory_coverage": ("Levels with memory: an expert's data with noise", "Memory, coverage"),
+    "memory_weights": ("Levels with memory: raw weights", "Memory, raw weights"),
 }
 
 

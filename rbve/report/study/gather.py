@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from rbve import experiments
 from rbve.experiments import Experiment
 from rbve.report.finals import Final, Problem, finals
-from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY
+from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
 from rbve.report.summary import distinct
 from rbve.rows import Run
 from rbve.sweep.results import jobs_of, left_out_of
 
 ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
 PAPER_SAMPLES = 64  # N = N' of IQN
+RAW = "#F08A7C"  # R-BVE with raw weights at the paper's λ
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,9 @@ def shown(final: Final) -> Shown:
         name = WITH_MEMORY.get(algorithm, name)
     place = list(METHODS).index(algorithm) if algorithm in METHODS else len(METHODS)
     if final.setting("normalise") == "none":
-        strength = f"{final.setting('lam'):g}".lstrip("0")  # tried at one alone, as the paper did
-        return Shown(f"{name}, raw weights, λ {strength}", "#F08A7C", False, (place, "raw"))
+        strength = f"{final.setting('lam'):g}".lstrip("0")  # each by itself: the paper tried one
+        colour = RAW if strength == ".005" else mix(RAW, "#000000", 0.4)
+        return Shown(f"{name}, raw weights, λ {strength}", colour, False, (place, f"raw{strength}"))
     samples = final.setting("samples")
     if algorithm == "iqn" and samples != PAPER_SAMPLES:
         name = f"IQN (N=N'={samples}, one setting)"
