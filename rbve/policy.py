@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 import equinox as eqx
 import jax
@@ -212,8 +213,10 @@ class Policy:
     def input(self, obs: np.ndarray) -> Array:
         """What the network takes. Encoded on the host, in the width the log has: float32 would cut
         large numbers short."""
-        seen = obs if self.features is None else self.features.encode(obs)
-        return jnp.asarray(network_input(seen))
+        seen = network_input(obs if self.features is None else self.features.encode(obs))
+        if not np.isfinite(seen).all():
+            raise ValueError("an observation must consist of finite numbers; got nan or inf")
+        return jnp.asarray(seen)
 
     def shown(self, head: Head) -> Head:
         """With values in the units of the rewards."""
@@ -239,13 +242,16 @@ class Session:
     def last_action(self, action: int | str) -> None:
         """By id or by name."""
         names = self.policy.actions
-        found = names.index(action) if action in names else action
-        if isinstance(found, str) or not 0 <= found < len(names):
+        try:
+            found = names.index(action) if isinstance(action, str) else operator.index(action)
+        except (TypeError, ValueError):
+            found = -1
+        if not 0 <= found < len(names):
             raise ValueError(
                 f"last_action must be an id in [0, {len(names) - 1}] or one of {', '.join(names)}; "
                 f"got {action!r}"
             )
-        self._last_action = int(found)
+        self._last_action = found
 
     def act(self, observation: Any, last_reward: float | None = None, legal: Any = None) -> int:
         """The best action id; `last_reward` is what the last one brought.
@@ -260,8 +266,8 @@ class Session:
         if last_reward is None and self.policy.memory and not self._first:
             raise ValueError("this policy learned from rewards too: give last_reward")
         reward = 0.0 if last_reward is None else last_reward
-        if not math.isfinite(reward):
-            raise ValueError(f"last_reward must be a finite number; got {reward}")
+        if not isinstance(reward, SupportsFloat) or not math.isfinite(reward):
+            raise ValueError(f"last_reward must be a finite number; got {reward!r}")
         # Checked before the memory moves on, so that a call that failed can be made again.
         mask = None if legal is None else self.policy._mask(legal, (1, len(self.policy.actions)))
         self.scores = self._scores(obs, 0.0 if self._first else reward, mask)

@@ -80,7 +80,8 @@ def unroll_forward(
 ) -> tuple[tuple[Array, Memory], tuple[Any, ...]]:
     def step(memory: Memory, given: tuple[Array, Array]) -> tuple[Memory, tuple[Array, ...]]:
         drive, keep = given
-        hidden, cell = memory.hidden * keep, memory.cell * keep
+        # A choice: times 0, what is not finite would stay.
+        hidden, cell = (jnp.where(keep > 0, each, 0.0) for each in memory)
         bent = jnp.tanh(drive + recurrent @ hidden)
         into, forget, candidate, out = opened(bent)
         cell = forget * cell + into * candidate

@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 
-from rbve.networks import Network, build
+from rbve.networks import Network, build, flattened
 from rbve.networks.heads import Q, Quantile
 from rbve.networks.layers import MLP, Linear
 from rbve.types import Head
@@ -41,6 +42,21 @@ def network(head: str, seed: int = 0, options: Any = CHOICES) -> Network:
 @jax.jit
 def say(module: Any, x: jax.Array, key: jax.Array) -> Head:
     return module(x, key)
+
+
+@pytest.mark.parametrize("head", ["q", "q_policy", "ensemble", "quantile"])
+def test_a_vector_of_weights_is_a_network_again(head: str) -> None:
+    keys = []
+
+    def new(key: jax.Array) -> Network:
+        keys.append(key)
+        return build(SHAPE, ACTIONS, head, CHOICES, HIDDEN, key)
+
+    size, unravel = flattened(new)
+    assert [isinstance(key, jax.core.Tracer) for key in keys] == [True]  # no weight was drawn
+    vector = ravel_pytree(network(head))[0]
+    assert vector.shape == (size,)
+    assert eqx.tree_equal(unravel(vector), network(head))
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,14 @@ def test_memory_passes_from_one_call_to_the_next(inputs) -> None:
     np.testing.assert_allclose(end.cell, last.cell, atol=1e-6)
 
 
+def test_an_episode_forgets_what_was_not_finite(inputs) -> None:
+    lstm, x, first = inputs
+    lost = Memory(*(each.at[:, 0].set(jnp.nan) for each in Memory.empty(UNITS, BATCH)))
+    found, _ = lstm(jnp.asarray(x), jnp.asarray(first), lost)
+    wanted, _ = lstm(jnp.asarray(x), jnp.asarray(first), Memory.empty(UNITS, BATCH))
+    np.testing.assert_array_equal(found, wanted)  # an episode of the first begins here
+
+
 def test_the_written_gradient_is_that_of_a_plain_scan(inputs) -> None:
     lstm, x, first = inputs
     rng = np.random.default_rng(1)

@@ -100,14 +100,19 @@ def test_a_session_says_what_is_wrong_and_can_go_on(remembering: Policy) -> None
         one.act(np.asarray(obs), legal=[False, False])
     with pytest.raises(ValueError, match="last_reward must be a finite number; got nan"):
         one.act(np.asarray(obs), math.nan)
+    with pytest.raises(ValueError, match="last_reward must be a finite number; got 'much'"):
+        one.act(np.asarray(obs), "much")  # type: ignore[arg-type]
+    for bad in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="must consist of finite numbers; got nan or inf"):
+            one.act(np.full_like(obs, bad))
     # What failed left no trace; a reward before the first action is none.
     assert one.act(np.asarray(obs), 7.0) == other.act(np.asarray(obs))
     np.testing.assert_array_equal(one.scores, other.scores)
     with pytest.raises(ValueError, match="learned from rewards too: give last_reward"):
         one.act(np.asarray(obs))
-    for wrong in (2, -1, "left"):
+    for wrong in (2, -1, "left", 1.5, None, np.array([0, 1])):
         with pytest.raises(ValueError, match=r"must be an id in \[0, 1\] or one of 0, 1; got"):
-            one.last_action = wrong
+            one.last_action = wrong  # type: ignore[assignment]
     one.last_action = "1"
     assert one.last_action == 1
 
@@ -254,7 +259,11 @@ def test_real_lab_episodes_train(tmp_path: Path) -> None:
     assert np.isfinite(losses).all()
     assert np.mean(losses[-2:]) < np.mean(losses[:2])
     # At the paper's settings, whole episodes through an LSTM of 512.
-    policy = api.train(store, "rbve", steps=1, env=None, preset="rlu-dmlab", spec={"batch_size": 1})
+    policy = api.train(
+        store, "rbve", steps=1, env=None, preset="rlu-dmlab", spec={"batch_size": 1},
+        on_progress=lambda progress: losses.append(progress.metrics["train/loss"]),
+    )  # fmt: skip
+    assert np.isfinite(losses[-1])
     spec = policy.info["job"]["spec"]
     assert (spec["memory"], spec["batch_size"], spec["sequence"]) == (512, 1, 0)
     policy.start().act(data.obs[0])

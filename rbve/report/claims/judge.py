@@ -7,11 +7,13 @@ table) stands in for them, and where MinAtar or levels with memory do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rbve.report.claims import CLAIMS, Claim
 from rbve.report.finals import finals
+from rbve.report.labels import METHODS, WITH_MEMORY
 from rbve.report.verdicts import Judgement
 from rbve.rows import Run
 from rbve.sweep.results import jobs_of, theory_runs
@@ -43,6 +45,17 @@ def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
         if claim.again is None:
             return None
         found = evidence(claim.again.experiment)
-        return claim.judge(found) if found else Judgement("not run", "no runs")
+        if not found:
+            return Judgement("not run", "no runs")
+        judgement = claim.judge(found)
+        return with_memory(judgement) if all(each.memory for each in found) else judgement
 
     return [judged(claim) for claim in CLAIMS]
+
+
+def with_memory(judgement: Judgement) -> Judgement:
+    """With methods called what they are where networks have a memory."""
+    measured = judgement.measured
+    for algorithm, name in WITH_MEMORY.items():
+        measured = measured.replace(METHODS[algorithm][0], name)
+    return replace(judgement, measured=measured)
