@@ -54,6 +54,7 @@ __all__ = [
     "write_report",
 ]
 
+AGENTS = {"rlu-atari": "online", "rlu-dmlab": "r2d2"}  # what records by a preset of this name
 IN_MEMORY = "in memory"  # stands for the path of a Dataset that was passed as an object
 
 
@@ -77,25 +78,27 @@ def record(
     "uniform", "script" (a player written for the game), or a Policy or its file; the last two act
     with a share `epsilon` of random actions.
     With probability `noise` the environment executes a random action instead of the chosen one.
-    The preset "rlu-atari" is the paper's online agent for Atari. An online agent may be given
-    environment `steps` in the place of episodes; "r2d2" goes by steps alone.
+    The preset "rlu-atari" is the paper's online agent for Atari, "rlu-dmlab" that for DeepMind Lab,
+    here in environments in JAX. An online agent may be given environment `steps` in the place of
+    episodes; "r2d2" goes by steps alone.
     """
     count = episodes if episodes is not None else recording.default_episodes(env)
     if not 0 <= seed <= INT32:
         raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
     if epsilon and policy in ("online", "r2d2", "uniform", None):
         raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")
-    if preset not in (None, "rlu-atari"):
-        raise ValueError(f"preset is 'rlu-atari', an online agent; got {preset!r}")
-    if preset and policy != "online":
+    if preset not in (None, *AGENTS):
+        raise ValueError(f"preset is {' or '.join(AGENTS)}, an online agent; got {preset!r}")
+    if preset and policy not in ("online", AGENTS[preset]):
         raise ValueError(f"preset {preset!r} is itself the agent that plays; leave policy out")
+    policy = AGENTS[preset] if preset else policy
     if steps is not None and policy not in ("online", "r2d2"):
         raise ValueError("steps are those of an online agent; of another policy give episodes")
     if steps is not None and episodes is not None:
         raise ValueError(f"give one of episodes and steps; got {episodes} and {steps}")
     if steps is not None and steps < 1:
         raise ValueError(f"steps must be at least 1; got {steps}")
-    if preset:
+    if preset == "rlu-atari":
         host_agent = dataclasses.replace(online_host.RLU_ATARI, steps=steps or 0)
         online_host.record_online_host(
             env,
@@ -113,7 +116,7 @@ def record(
             raise ValueError(
                 "an agent with memory is recorded by steps: leave episodes and keep out"
             )
-        memory_agent = r2d2_options.preset(env)
+        memory_agent = r2d2_options.PAPER if preset else r2d2_options.preset(env)
         record_memory.record_online_memory(
             env,
             Path(out),

@@ -32,7 +32,7 @@ def record(
     seed: tuple[int, ...] = (0,),
     keep: float = 1.0,
     overwrite: bool = False,
-    preset: Literal["rlu-atari"] | None = None,
+    preset: Literal["rlu-atari", "rlu-dmlab"] | None = None,
     steps: int | None = None,
     as_json: Json = False,
 ) -> None:
@@ -51,7 +51,8 @@ def record(
         keep: Share of the episodes to keep, drawn at random (the paper keeps 0.1).
         overwrite: Replace an existing dataset.
         preset: rlu-atari = the paper's online agent for Atari: a million rows of replay, about 7 GB
-            in a temporary file (in memory, where the disk has no room).
+            in a temporary file (in memory, where the disk has no room). rlu-dmlab = its R2D2 for
+            DeepMind Lab, in environments in JAX: 100 million steps, 12 million of them in memory.
         steps: Environment steps to record, of "r2d2" or "online"; in the place of --episodes.
     """
     from rbve import api

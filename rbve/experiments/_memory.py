@@ -8,6 +8,7 @@ counts only if the agents that recorded it came half way from random to the best
 from __future__ import annotations
 
 from rbve.experiments import Data, Method, Scale
+from rbve.training import presets
 
 # Best returns known, measured by tools/level_returns.py; of memory_len, the best there is.
 BEST = {
@@ -18,9 +19,7 @@ BEST = {
     "xminigrid:MiniGrid-FourRooms": 0.856,
     "xminigrid:MiniGrid-DoorKey-5x5": 0.9645,
 }
-# As R2D2, but small; γ is not its .997, under which a policy that dawdles loses next to nothing in
-# episodes as short as these.
-SPEC = {"memory": 64, "gamma": 0.99, "n_step": 5}
+SPEC = presets.load("small-memory")
 SCALES = (
     Scale(
         2, 1_000, episodes=0.1, settings=1, evaluations=2, eval_episodes=16, batch_size=8,

@@ -277,7 +277,8 @@ def test_what_cannot_be_recorded(
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"preset": "rlu"}, "preset is 'rlu-atari'"),
+        ({"preset": "rlu"}, "preset is rlu-atari or rlu-dmlab, an online agent; got 'rlu'"),
+        ({"preset": "rlu-dmlab", "policy": "uniform"}, "is itself the agent .* leave policy out"),
         ({"preset": "rlu-atari", "policy": "uniform"}, "is itself the agent .* leave policy out"),
         ({"policy": "uniform", "steps": 5}, "of an online agent; of another policy give episodes"),
         ({"preset": "rlu-atari", "steps": 5, "episodes": 6}, "one of episodes and steps; got 6 "),

@@ -16,7 +16,7 @@ from rbve.commands.data import record
 from rbve.data.manifest import fingerprint
 from rbve.networks.recurrent import Memory, Seen
 from rbve.policy import Policy
-from rbve.recording import online_r2d2, r2d2_options
+from rbve.recording import online_r2d2, r2d2_options, record_memory
 from rbve.recording.lessons import Rows, lessons
 from rbve.recording.record import EXPERT
 from rbve.recording.record_memory import record_online_memory
@@ -74,6 +74,30 @@ def test_the_papers_numbers() -> None:
     assert paper.burn_in * paper.chunk == 40
     assert (paper.batch_size, paper.min_replay, paper.target_period) == (32, 600_000, 400)
     assert (paper.priority_exponent, paper.importance_exponent) == (0.9, 0.6)
+    env: Any = envs.load("collect:few")
+    agent = online_r2d2.make_agent(env, paper)
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    after = jax.eval_shape(agent.advance, state, 1)  # as a whole, though nothing is computed
+    assert jax.tree.map(lambda leaf: leaf.shape, after) == jax.tree.map(
+        lambda leaf: leaf.shape, state
+    )
+    assert state.life.memory.hidden.shape == (512, 256)
+
+
+def test_the_papers_agent_is_a_preset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+
+    def record(*arguments: Any) -> None:
+        asked.append(arguments[5])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(record_memory, "record_online_memory", record)
+    for steps in (None, 500_000):
+        with pytest.raises(KeyboardInterrupt):
+            api.record("collect:few", tmp_path / "data", preset="rlu-dmlab", steps=steps)
+    whole, short = asked
+    assert whole == r2d2_options.PAPER
+    assert (short.steps, short.min_replay, short.memory) == (500_000, 3_000, 512)
 
 
 @pytest.mark.parametrize(
