@@ -177,6 +177,18 @@ def test_the_last_view_of_a_recording_is_a_filler(
     assert data.finals_known.tolist() == [False, False]
 
 
+def test_a_policy_with_memory_learns_and_plays(labs: list[FakeLab], tmp_path: Path) -> None:
+    level = "dmlab:rooms_watermaze"
+    record_policy(level, tmp_path / "data", None, episodes=3)
+    plan = {"memory": 4, "hidden": (4,), "torso": "mlp", "batch_size": 2, "eval_episodes": 2}
+    plan["every"] = 2
+    policy = rbve.train(tmp_path / "data", "rbve", steps=2, env=level, spec=plan)
+    found = rbve.evaluate(policy, level, episodes=2)
+    # Five decisions of four frames each; what follows a cut is not known, nor is the error.
+    assert (found["episode_length"], found["return"]) == (5.0, 10.0)
+    assert len([step for lab in labs for step in lab.steps]) == 5 * (3 + 2 + 2)
+
+
 def test_stepping_before_the_first_reset_is_refused(labs: list[FakeLab]) -> None:
     with pytest.raises(ValueError, match=r"call reset\(\) first"):
         load("rooms_watermaze").step(0)

@@ -17,6 +17,7 @@ pytest.importorskip("vizdoom", reason='needs pip install "rbve[vizdoom]"')
 import cv2
 import vizdoom
 
+import rbve
 from rbve import envs
 from rbve.envs import vizdoom as adapter
 from rbve.envs.vizdoom import DoomEnv
@@ -248,3 +249,12 @@ def test_the_script_shoots_the_monster() -> None:
     lanes.close()
     assert all(trace.terminated for trace in traces)
     assert min(sum(trace.reward) for trace in traces) > 40
+
+
+def test_a_policy_with_memory_learns_from_the_script_and_plays(tmp_path: Path) -> None:
+    rbve.record("vizdoom:basic", tmp_path / "data", 3, policy="script", epsilon=0.25)
+    plan = {"memory": 4, "hidden": (4,), "torso": "mlp", "sequence": 8, "batch_size": 2}
+    policy = rbve.train(tmp_path / "data", "rbve", steps=2, env=None, spec=plan)
+    found = rbve.evaluate(policy, "vizdoom:basic", episodes=2)
+    assert -1000 < found["return"] < 100  # from every decision a wasted shot to a hit at once
+    assert 1 <= found["episode_length"] <= 75

@@ -119,7 +119,11 @@ def decisions(data: Dataset, pair: bool) -> dict[int, tuple[float, float, int]]:
 
 
 def wanted_loss(
-    name: str, data: Dataset, nets: tuple[Reference, Reference], items: list[tuple[int, int, int]]
+    name: str,
+    data: Dataset,
+    nets: tuple[Reference, Reference],
+    items: list[tuple[int, int, int]],
+    rescaled: bool,
 ) -> float:
     """Mean over all trained steps of a batch of (first row, low, high)."""
     known = decisions(data, pair=name in ("bve", "rbve"))
@@ -143,7 +147,8 @@ def wanted_loss(
         else:
             best = np.argmax(np.where(data.legal[later], q[later], -np.inf))
             next_q = target[later][best]
-        goal = h(reward + discount * h_inverse(next_q))
+        goal = reward + discount * (h_inverse(next_q) if rescaled else next_q)
+        goal = h(goal) if rescaled else goal
         value = (q[row][action] - goal) ** 2
         if name in ("rbve", "rdqn"):
             weight = min(np.exp((g[row] - baseline) / 0.5), 20.0)
@@ -200,22 +205,24 @@ def member(program: Any, config: Any, table: Any) -> Member:
 
 
 @pytest.mark.parametrize(
-    ("name", "plan"),
+    ("name", "plan", "count"),
     [
-        ("bve", {}),
-        ("bc", {}),
-        ("rbve", {"sequence": 4, "burn_in": 3}),
-        ("dqn", {"sequence": 4, "burn_in": 3}),
-        ("cql", {}),
-        ("rdqn", {"sequence": 5}),
+        ("bve", {}, 4),  # sequences there are: all of them are walked
+        ("bve", {"rescale": False}, 4),
+        ("bc", {}, 4),
+        ("rbve", {"sequence": 4, "burn_in": 3}, 6),
+        ("dqn", {"sequence": 4, "burn_in": 3}, 6),
+        ("dqn", {"rescale": False}, 4),
+        ("cql", {}, 4),
+        ("rdqn", {"sequence": 5}, 5),
     ],
 )
 def test_the_unrolled_loss_equals_a_walk_through_the_episodes(
-    name: str, plan: dict[str, int], data: Dataset
+    name: str, plan: dict[str, Any], count: int, data: Dataset
 ) -> None:
-    table, program, _, config = program_for(name, data, batch=3, **plan)
-    assert table.count[0] >= 3
-    index = np.array([0, table.count[0] - 1, table.count[0] - 2])
+    table, program, spec, config = program_for(name, data, batch=count, **plan)
+    index = np.arange(table.count[0])
+    assert len(index) == count
     picked = table.columns[0].pick(index)
     state = program.init(jax.random.key(0))
     other = program.init(jax.random.key(1))
@@ -224,7 +231,7 @@ def test_the_unrolled_loss_equals_a_walk_through_the_episodes(
     after, sums = jax.jit(program.advance_given)(state, batches, member(program, config, table), 1)
     nets = tuple(Reference(program.unravel(p), data) for p in (state.params, other.params))
     items = [tuple(item) for item in table.columns[0].items[index].tolist()]
-    wanted = wanted_loss(name, data, nets, items)
+    wanted = wanted_loss(name, data, nets, items, bool(spec.rescale))
     np.testing.assert_allclose(float(sums["loss"]), wanted, rtol=2e-5)
     assert int(after.step) == 1
     assert float(jnp.abs(after.params - state.params).max()) > 1e-5
@@ -261,17 +268,20 @@ def test_whole_episodes_share_a_sequence_where_they_fit() -> None:
     np.testing.assert_array_equal(found, [[0, 0, 7], [7, 7, 15], [15, 15, 17], [17, 17, 25]])
 
 
-@pytest.mark.parametrize("name", ["dqn", "rbve"])
-def test_a_batch_equals_its_episodes_one_by_one(name: str) -> None:
+@pytest.mark.parametrize(("name", "lengths"), [("dqn", (6, 3)), ("rbve", (6, 6))])
+def test_a_batch_equals_its_episodes_one_by_one(name: str, lengths: tuple[int, int]) -> None:
     """Losses are means over steps, so those of single episodes add up by their steps.
 
-    Returns are those of the first episode in the second as well: E[V̂] is the same in any batch.
+    Where E[V̂] counts, returns of the first episode are those of the second as well: it is the same
+    in any batch.
     """
     rng = np.random.default_rng(0)
     action, reward = rng.integers(0, ACTIONS, 6), rng.normal(size=6) * 3
     episodes = [
-        Episode.from_steps(rng.normal(size=(7, 2)).astype(np.float32), action, reward, True)
-        for _ in range(2)
+        Episode.from_steps(
+            rng.normal(size=(count + 1, 2)).astype(np.float32), action[:count], reward[:count], True
+        )
+        for count in lengths
     ]
     data = Dataset.from_episodes(episodes, ACTIONS)
     table, program, spec, config = program_for(name, data, batch=2)
@@ -288,10 +298,11 @@ def test_a_batch_equals_its_episodes_one_by_one(name: str) -> None:
         return float(sums["loss"]), np.asarray(after.opt.mu)
 
     (one, grad_one), (two, grad_two), (both, grad_both) = (learned(k) for k in ([0], [1], [0, 1]))
-    assert both == pytest.approx((one + two) / 2, rel=1e-5)
+    share = lengths[0] / sum(lengths)
+    assert both == pytest.approx(share * one + (1 - share) * two, rel=1e-5)
     assert one != pytest.approx(two, rel=1e-2)
-    scale = np.abs(grad_both).max()
-    np.testing.assert_allclose(grad_both, (grad_one + grad_two) / 2, rtol=0, atol=1e-5 * scale)
+    wanted, scale = share * grad_one + (1 - share) * grad_two, np.abs(grad_both).max()
+    np.testing.assert_allclose(grad_both, wanted, rtol=0, atol=1e-5 * scale)
 
 
 def test_no_gradient_reaches_the_steps_that_warm_the_memory(data: Dataset) -> None:
