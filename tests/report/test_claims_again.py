@@ -103,6 +103,28 @@ def test_levels_with_memory_beside_the_papers_table(study: Path) -> None:
     assert (coverage.again.verdict, coverage.again.measured) == ("not run", "no runs")
 
 
+def test_methods_with_memory_go_by_their_own_names(tmp_path: Path) -> None:
+    means = {"bc": 80, "dqn": 20, "rdqn": 50, "cql": 0, "bve": 0, "rbve": 0}
+    runs = [
+        run
+        for algorithm, score in means.items()
+        for run in scored(
+            algorithm,
+            [score + seed for seed in range(4)],
+            data={"env": LEVELS[0], "keep": 1.0},
+            source={"behaviour": "policy", "epsilon": 0.0},
+        )
+    ]
+    write_study(tmp_path, {"coverage": runs, "memory_coverage": runs})
+    claim = judged(tmp_path)["On a noiseless expert's data BC outperforms all offline RL"]
+    assert claim.again is not None
+    assert "DDQN +60" in claim.judgement.measured
+    assert "R-DQN +30" in claim.judgement.measured
+    assert claim.again.measured == claim.judgement.measured.replace("R-DQN", "R-R2D2").replace(
+        "DDQN", "R2D2"
+    )
+
+
 def test_a_table_is_no_evidence_of_runs(tmp_path: Path) -> None:
     write_study(tmp_path, {"bsuite": on("catch", "bve", [1.0])})
     found = judged(tmp_path)["BVE outperforms other offline RL on all DeepMind Lab levels"]

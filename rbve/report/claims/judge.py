@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rbve.report.claims import CLAIMS, Claim
+from rbve.report.claims.claim import MEMORY
 from rbve.report.finals import finals
 from rbve.report.labels import METHODS, WITH_MEMORY
 from rbve.report.verdicts import Judgement
@@ -48,7 +49,7 @@ def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
         if not found:
             return Judgement("not run", "no runs")
         judgement = claim.judge(found)
-        return with_memory(judgement) if all(each.memory for each in found) else judgement
+        return with_memory(judgement) if claim.again.where == MEMORY.where else judgement
 
     return [judged(claim) for claim in CLAIMS]
 
