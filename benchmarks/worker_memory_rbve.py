@@ -75,7 +75,8 @@ def begin(path: str, data: Dataset, units: int, batch: int, runs: int) -> list[R
     )
     spec, config = resolve(plan, {})
     jobs = [Job(DataRef(path), spec, config, target_period=400, seed=seed) for seed in range(runs)]
-    return [Run(job, data, device) for job, device in zip(jobs, jax.local_devices(), strict=False)]
+    devices = jax.local_devices()[:runs]
+    return [Run(job, data, device) for job, device in zip(jobs, devices, strict=True)]
 
 
 def lap(runs: list[Run], updates: int) -> dict[str, Any]:

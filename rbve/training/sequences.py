@@ -212,6 +212,12 @@ def join(parts: list[SequenceRows]) -> tuple[SequenceRows, list[int]]:
 def plan_for(datasets: Sequence[Dataset], sequence: int, burn_in: int, n_step: int) -> Plan:
     """`sequence` rows a window, or with 0 whole episodes: the longest decides."""
     if sequence:
+        rows = max(len(data.action) for data in datasets)
+        if max(sequence, burn_in) > rows:
+            raise ValueError(
+                f"windows of {sequence:,} steps after {burn_in:,} to warm up do not fit the data, "
+                f"{rows:,} rows in all; give less, or leave --sequence out for whole episodes"
+            )
         return Plan(burn_in, sequence, n_step)
     return Plan(0, max(map(longest_episode, datasets)), 0)
 

@@ -341,6 +341,13 @@ def test_fragments_have_no_memory(data: Dataset) -> None:
         pack_sequences([fragment], View(GAMMA), "pair", 0, 0)
 
 
+@pytest.mark.parametrize(("sequence", "burn_in"), [(26, 0), (4, 26)])
+def test_windows_larger_than_all_the_data(data: Dataset, sequence: int, burn_in: int) -> None:
+    with pytest.raises(ValueError, match=f"windows of {sequence} .* the data, 25 rows in all"):
+        pack_sequences([data], View(GAMMA), "pair", sequence, burn_in)
+    assert pack_sequences([data], View(GAMMA), "pair", 25, 25).count.tolist() == [1]
+
+
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
