@@ -9,7 +9,7 @@ OUT/frames/<kind>.png               what recorded images look like
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from rbve import rows
 from rbve.files import read_json, write_atomically, write_json
 from rbve.rows import Run
 from rbve.sweep.audits import FILE as AUDITS
-from rbve.sweep.audits import read_audits
+from rbve.sweep.audits import Summary, read_audits
 from rbve.sweep.frames import FOLDER as FRAMES
 
 EXPERIMENTS = "experiments"
@@ -75,6 +75,18 @@ def without_place(run: Run) -> Run:
     return run._replace(spec={**run.spec, "data": {**data, "path": inside}})
 
 
+def audits_of(studies: Sequence[Path], used: Set[str]) -> dict[str, Summary]:
+    """Of all studies. Where two recorded the same kind of data, both audits stay if runs used both,
+    the later one under the name of its study."""
+    found: dict[str, Summary] = {}
+    for study in studies:
+        for name, each in read_audits(study).items():
+            mark = found.get(name, each).get("fingerprint")
+            other = mark != each.get("fingerprint") and mark in used
+            found[f"{study.absolute().name}/{name}" if other else name] = each
+    return found
+
+
 def pack(studies: Sequence[Path], out: Path) -> Packed:
     """Of studies, packed ones too, into one folder; the last one that has an experiment counts.
 
@@ -89,7 +101,7 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
     runs = rows.find([each for each in studies if jobs_of([each])]) if wanted else []
     finished = [run for run in runs if run.job in wanted and run.last("final/return") is not None]
     kept = [without_place(run) for run in {run.job: run for run in finished}.values()]
-    audits = {name: each for study in studies for name, each in read_audits(study).items()}
+    audits = audits_of(studies, {run.spec["data"].get("fingerprint") for run in kept})
     for name, mine in theory.items():
         rows.pack(mine, out / THEORY / name / PACKED_THEORY)
     strips = [file for study in studies for file in sorted((study / FRAMES).glob("*.png"))]

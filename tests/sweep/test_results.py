@@ -93,3 +93,29 @@ def test_a_damaged_pack_is_named(tmp_path: Path, content: bytes) -> None:
     file.write_bytes(gzip.compress(b'{"job": "a", "spec": {}, "facts": {}}\n')[:-6])
     with pytest.raises(ValueError, match="not a file of result rows"):
         rows.find([tmp_path])
+
+
+def test_two_recordings_of_a_kind_keep_an_audit_each(tmp_path: Path) -> None:
+    """While runs of both are kept; else the later one is all there is."""
+
+    def study(name: str, experiment: str, mark: str) -> Path:
+        out = tmp_path / name
+        spec = {"data": {"path": f"{name}/data/catch-0/1", "fingerprint": mark}}
+        rows.write(run(mark)._replace(spec=spec), out / "runs" / mark / rows.FILE)
+        (out / "experiments").mkdir()
+        (out / "experiments" / f"{experiment}.json").write_text(json.dumps({"jobs": [mark]}))
+        audit = {"data/catch-0/1": {"verdict": "fine", "fingerprint": mark}}
+        (out / "audits.json").write_text(json.dumps(audit))
+        return out
+
+    def kept() -> dict[str, str]:
+        audits = json.loads((tmp_path / "kept" / "audits.json").read_text())
+        return {name: each["fingerprint"] for name, each in audits.items()}
+
+    one, other = study("one", "bsuite", "aa"), study("other", "fractions", "bb")
+    results.pack([one, other], tmp_path / "kept")
+    assert kept() == {"data/catch-0/1": "aa", "other/data/catch-0/1": "bb"}
+    results.pack([tmp_path / "kept", other], tmp_path / "kept")
+    assert kept() == {"data/catch-0/1": "aa", "other/data/catch-0/1": "bb"}
+    results.pack([one, study("anew", "bsuite", "cc")], tmp_path / "kept")
+    assert kept() == {"data/catch-0/1": "cc"}
