@@ -28,6 +28,8 @@ TABLES = {
     "random: mean return of the last two evaluations, one recording:",
     "memory": "{count} of `memory`, in DeepMind Lab's place: all an online R2D2 lived through, "
     "5,000 updates of 8 sequences of whole episodes, mean over 4 datasets:",
+    "memory_weights": "{count} of `memory_weights`, the same on recordings of its own; R-BVE has "
+    "the better of λ .005 and .1, raw weights each alone:",
 }
 BEGIN, END = "<!-- results -->\n", "<!-- /results -->\n"
 
