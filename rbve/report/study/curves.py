@@ -29,7 +29,9 @@ UNKNOWN = (
 
 
 def charts(study: Study, found: Sequence[Final], slug: str) -> tuple[Chart, ...]:
-    return tuple(chart(study, found, slug, measure) for measure in TITLES)
+    """Without those that would be empty."""
+    every = (chart(study, found, slug, measure) for measure in TITLES)
+    return tuple(each for each in every if any(panel.series for panel in each.panels))
 
 
 def chart(study: Study, found: Sequence[Final], slug: str, measure: str) -> Chart:

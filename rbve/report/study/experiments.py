@@ -118,7 +118,10 @@ def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
         Section(
             f"{slug}-training",
             prefixed(topic(name), "Over training"),
-            paragraph("How return and the error of the values develop, problem by problem."),
+            paragraph(
+                "How return and the error of the values develop, problem by problem. Errors are "
+                "not known where values were not measured, or all episodes were cut."
+            ),
             named(curves.charts(study, found, slug), name),
             short=entry(name, "Training"),
         ),
