@@ -266,3 +266,16 @@ def test_outside_jax_members_play_episodes_of_their_own(monkeypatch: pytest.Monk
         member = SimpleNamespace(job=SimpleNamespace(seed=number), policy=lambda state: None)
         evaluate(None, member, 5)
     assert seen == [(5, 0), (5, 1)]
+
+
+@pytest.mark.parametrize("algorithm", ["rbve", "bcq"])
+def test_first_weights_do_not_depend_on_how_they_are_compiled(
+    algorithm: str, small_job: Maker, catch: Dataset
+) -> None:
+    spec = small_job(algorithm).spec
+    bootstrap = spec.load_algorithm().bootstrap
+    program = make_program(spec, pack([catch], spec.view, bootstrap, spec.stack).layout)  # type: ignore[arg-type]
+    fully = {"xla_backend_optimization_level": 3}
+    wanted = jax.jit(program.init.__wrapped__, compiler_options=fully)(jax.random.key(1))  # type: ignore[attr-defined]
+    found = program.init(jax.random.key(1))
+    np.testing.assert_array_equal(found.params, wanted.params)
