@@ -10,22 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, SupportsFloat
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
-from rbve import algorithms, ops
 from rbve.algorithms import Algorithm
 from rbve.data.features import Features
 from rbve.data.inputs import network_input
-from rbve.evaluation.actor import Actor, Look
-from rbve.networks import Network, build, flattened
-from rbve.networks.recurrent import Memory, Recurrent, Seen
-from rbve.networks.torsos import hidden_for, torso_for
-from rbve.training.checkpoint import read_tensors, write_tensors
-from rbve.types import Array, Head, Tree
+from rbve.evaluation.actor import Actor
+from rbve.networks.recurrent import Seen
+from rbve.policy import file
+from rbve.policy.legal import read_mask
+from rbve.policy.network import act_function, forward, recall, shown
+from rbve.types import Array, Head
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Policy:
         if rng is not None and epsilon > 0:
             chance = rng.random(scores.shape)
             if legal is not None:
-                chance = np.where(self._mask(legal, scores.shape), chance, -1.0)
+                chance = np.where(read_mask(legal, self.actions, scores.shape), chance, -1.0)
             random = np.argmax(chance, axis=-1)
             action = np.where(rng.random(action.shape) < epsilon, random, action)
         return int(action) if scores.ndim == 1 else action
@@ -94,7 +90,9 @@ class Policy:
         """What the policy maximises: Q, filtered Q (BCQ) or logits (BC), low where illegal."""
         obs, single = self._batch(observations)
         head = self._heads(obs)
-        mask = None if legal is None else self._mask(legal, (len(obs), len(self.actions)))
+        mask = (
+            None if legal is None else read_mask(legal, self.actions, (len(obs), len(self.actions)))
+        )
         values = np.asarray(self.algorithm.scores(head, mask, self.config, self.options))
         return values[0] if single else values
 
@@ -105,56 +103,14 @@ class Policy:
         )
 
     def save(self, path: str | Path) -> None:
-        vector = ravel_pytree(self.network)[0]
-        torso = torso_for(self.torso, self.inputs)
-        info = {
-            "kind": "policy",
-            "algorithm": self.algorithm.name,
-            "options": dataclasses.asdict(self.options),
-            "config": {name: float(value) for name, value in self.config._asdict().items()},
-            "obs_shape": self.obs_shape,
-            "actions": self.actions,
-            "torso": torso,
-            "hidden": hidden_for(torso, self.hidden, self.memory),
-            "memory": self.memory,
-            "rescaled": self.rescaled,
-            "info": dict(self.info),
-            "features": None if self.features is None else self.features.to_json(),
-        }
-        write_tensors(Path(path), {"weights": np.asarray(vector)}, info)
+        """One file, which `Policy.load` reads."""
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        file.write(Path(path), self.inputs, **fields)
 
     @staticmethod
     def load(path: str | Path) -> Policy:
-        arrays, info = read_tensors(Path(path))
-        if info.get("kind") != "policy" or "weights" not in arrays:
-            raise ValueError(f"{path}: not a saved policy")
-        algorithm = algorithms.load(info["algorithm"])
-        options = algorithm.options(**info["options"])
-        obs_shape, hidden = tuple(info["obs_shape"]), tuple(info["hidden"])
-        named = info.get("features")
-        features = None if named is None else Features.from_json(named, str(path))
-        inputs = obs_shape if features is None else (features.size,)
-        torso = info.get("torso", "mlp")  # files of earlier versions do not tell
-        count, memory = len(info["actions"]), int(info.get("memory", 0))
-        size, unravel = flattened(
-            lambda key: build(inputs, count, algorithm.head, options, hidden, key, torso, memory)
-        )
-        if arrays["weights"].shape != (size,):
-            raise ValueError(f"{path}: {arrays['weights'].shape} weights, expected {(size,)}")
-        return Policy(
-            algorithm=algorithm,
-            options=options,
-            config=algorithm.config(**info["config"]),
-            network=unravel(jnp.asarray(arrays["weights"])),
-            obs_shape=obs_shape,
-            actions=tuple(info["actions"]),
-            hidden=hidden,
-            info=info["info"],
-            features=features,
-            torso=torso,
-            memory=memory,
-            rescaled=bool(info.get("rescaled", False)),
-        )
+        """A policy that `save` wrote."""
+        return Policy(**file.read(Path(path)))
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -183,24 +139,6 @@ class Policy:
                 f"got {obs.shape}"
             )
         return obs, False
-
-    def _mask(self, legal: Any, shape: tuple[int, ...]) -> np.ndarray:
-        mask = np.asarray(legal)
-        if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
-            raise ValueError(
-                f"legal needs True or False for each of {len(self.actions)} actions; got "
-                f"{str(legal)[:80]}"
-            )
-        if mask.size == len(self.actions):
-            mask = mask.reshape(-1)  # one for all observations
-        if mask.shape not in (shape, shape[-1:]):
-            raise ValueError(
-                f"legal needs True or False for each of {len(self.actions)} actions, once or for "
-                f"each observation; got the shape {mask.shape}"
-            )
-        if not mask.any(axis=-1).all():
-            raise ValueError("legal allows no action; a decision needs at least one")
-        return np.broadcast_to(mask != 0, shape)
 
     def _heads(self, obs: np.ndarray) -> Head:
         if self.memory:
@@ -269,7 +207,11 @@ class Session:
         if not isinstance(reward, SupportsFloat) or not math.isfinite(reward):
             raise ValueError(f"last_reward must be a finite number; got {reward!r}")
         # Checked before the memory moves on, so that a call that failed can be made again.
-        mask = None if legal is None else self.policy._mask(legal, (1, len(self.policy.actions)))
+        mask = (
+            None
+            if legal is None
+            else read_mask(legal, self.policy.actions, (1, len(self.policy.actions)))
+        )
         self.scores = self._scores(obs, 0.0 if self._first else reward, mask)
         self._first = False
         self._last_action = int(np.argmax(self.scores))
@@ -292,51 +234,3 @@ class Session:
     def decide(self, observation: Any, last_reward: float | None = None, legal: Any = None) -> str:
         """The best action by name."""
         return self.policy.actions[self.act(observation, last_reward, legal)]
-
-
-def shown(head: Head, rescaled: bool) -> Head:
-    return head._replace(q=ops.unscale(head.q)) if rescaled else head
-
-
-@eqx.filter_jit
-def forward(network: Network, obs: Array) -> Head:
-    # Quantile networks sample; a fixed key makes acting repeatable.
-    return network(obs, jax.random.key(0))
-
-
-@eqx.filter_jit
-def recall(network: Recurrent, seen: Seen, memory: Memory) -> tuple[Head, Memory]:
-    """The same for steps (1, B) of networks with memory."""
-    return network(seen, memory, jax.random.key(0))
-
-
-def act_function(
-    algorithm: Algorithm,
-    options: Any,
-    unravel: Any,
-    features: Features | None = None,
-    rescaled: bool = False,
-) -> Actor:
-    """The policy as pure functions of its parameters."""
-    rescaled = rescaled and algorithm.values
-
-    def start(params: Tree, episodes: int) -> Tree:
-        network = unravel(params)
-        return network.start(episodes) if isinstance(network, Recurrent) else ()
-
-    def act(
-        params: Tree, config: Tree, look: Look, memory: Tree, legal: Array | None, key: Array
-    ) -> Any:
-        obs = look.obs if features is None else features.encode(look.obs, jnp)
-        network = unravel(params)
-        if isinstance(network, Recurrent):
-            # Memories are empty at an episode's start, so none has to be emptied here.
-            first = jnp.zeros((1, obs.shape[0]), bool)
-            seen = Seen(obs[None], look.last_action[None], look.last_reward[None], first)
-            head, memory = network(seen, memory, key)
-        else:
-            head = network(obs, key)
-        scores = algorithm.scores(head, legal, config, options)
-        return scores, shown(head, rescaled).q, memory
-
-    return Actor(start, act)

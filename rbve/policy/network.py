@@ -1,0 +1,65 @@
+"""The networks of a policy as pure functions of their parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from rbve import ops
+from rbve.algorithms import Algorithm
+from rbve.data.features import Features
+from rbve.evaluation.actor import Actor, Look
+from rbve.networks import Network
+from rbve.networks.recurrent import Memory, Recurrent, Seen
+from rbve.types import Array, Head, Tree
+
+
+def shown(head: Head, rescaled: bool) -> Head:
+    return head._replace(q=ops.unscale(head.q)) if rescaled else head
+
+
+@eqx.filter_jit
+def forward(network: Network, obs: Array) -> Head:
+    # Quantile networks sample; a fixed key makes acting repeatable.
+    return network(obs, jax.random.key(0))
+
+
+@eqx.filter_jit
+def recall(network: Recurrent, seen: Seen, memory: Memory) -> tuple[Head, Memory]:
+    """The same for steps (1, B) of networks with memory."""
+    return network(seen, memory, jax.random.key(0))
+
+
+def act_function(
+    algorithm: Algorithm,
+    options: Any,
+    unravel: Any,
+    features: Features | None = None,
+    rescaled: bool = False,
+) -> Actor:
+    """The policy as pure functions of its parameters."""
+    rescaled = rescaled and algorithm.values
+
+    def start(params: Tree, episodes: int) -> Tree:
+        network = unravel(params)
+        return network.start(episodes) if isinstance(network, Recurrent) else ()
+
+    def act(
+        params: Tree, config: Tree, look: Look, memory: Tree, legal: Array | None, key: Array
+    ) -> Any:
+        obs = look.obs if features is None else features.encode(look.obs, jnp)
+        network = unravel(params)
+        if isinstance(network, Recurrent):
+            # Memories are empty at an episode's start, so none has to be emptied here.
+            first = jnp.zeros((1, obs.shape[0]), bool)
+            seen = Seen(obs[None], look.last_action[None], look.last_reward[None], first)
+            head, memory = network(seen, memory, key)
+        else:
+            head = network(obs, key)
+        scores = algorithm.scores(head, legal, config, options)
+        return scores, shown(head, rescaled).q, memory
+
+    return Actor(start, act)
