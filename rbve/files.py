@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import glob
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)  # of filesystems that cannot lock
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -70,6 +74,47 @@ def refuse_to_replace(
 
 
 @contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep others from writing `path`, a file or folder, which need not exist.
+
+    Whoever comes second, in this process or another, is refused with a ValueError. The lock lies
+    on a hidden file beside the path and ends with the process, however that ends.
+    """
+    target = followed(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    file = target.with_name(f".{target.name}.lock")
+    handle = lock_handle(file, path)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)  # still locked, so no other process has taken it over
+        os.close(handle)
+
+
+def lock_handle(file: Path, path: Path) -> int:
+    while True:
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise ValueError(
+                f"{path}: is being written by another process; wait for it, end it, or choose "
+                "another path"
+            ) from None
+        except OSError as error:
+            if error.errno in UNSUPPORTED:
+                return handle
+            os.close(handle)
+            raise
+        # Whoever held the lock before has deleted the file it was on: take that of the new one.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), file.stat()):
+                return handle
+        os.close(handle)
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path beside the target to write a file or folder to; it becomes the target at the end.
 
@@ -92,6 +137,11 @@ def replacing(path: Path) -> Iterator[Path]:
         remove(old)
     finally:
         remove(partial)
+
+
+def followed(path: Path) -> Path:
+    """Where a path leads, through symbolic links."""
+    return Path(os.path.realpath(path))
 
 
 def remove(path: Path) -> None:
