@@ -17,9 +17,11 @@ and, where the default does not serve,
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,17 +34,24 @@ FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Algorithm:
-    """An algorithm file with its defaults filled in."""
+class Acting:
+    """What acting needs of an algorithm."""
 
     name: str
     head: str
+    scores: Callable[..., Any]
+    values: bool
+    version: str  # hash of the source of a file outside the package, else empty
+
+
+@dataclass(frozen=True)
+class Algorithm(Acting):
+    """An algorithm file with its defaults filled in."""
+
     bootstrap: str
     config: Any  # NamedTuple class
     options: Any  # dataclass
     loss: Callable[..., Any]
-    scores: Callable[..., Any]
-    values: bool
     keep: Callable[[Any], Any]
 
 
@@ -60,20 +69,47 @@ def summary(name: str) -> str:
 
 
 def load(name: str) -> Algorithm:
-    """By name, or by the path of a file ending in .py."""
-    if name.endswith(".py"):
-        module = load_file(Path(name))
-    elif name in names():
-        module = importlib.import_module(f"rbve.algorithms.{name}")
-    else:
+    """By name, or by the path of a file ending in .py, which is executed.
+
+    For names that a user gave. Those that stand in a file go to `built_in`.
+    """
+    return from_file(name) if name.endswith(".py") else built_in(name)
+
+
+def built_in(name: str) -> Algorithm:
+    """One of `names()`; nothing else is imported."""
+    if name not in names():
         raise registry.unknown("algorithm", name, names())
-    return from_module(name, module)
+    return from_module(name, importlib.import_module(f"rbve.algorithms.{name}"))
 
 
-def load_file(path: Path) -> ModuleType:
+def version(path: Path) -> str:
+    """Of an algorithm file: the hash of its source."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def from_file(name: str) -> Algorithm:
+    path = Path(name)
     if not path.is_file():
         raise ValueError(f"{path}: no such algorithm file")
-    spec = importlib.util.spec_from_file_location(f"rbve_user_{path.stem}", path)
+    mark = version(path)
+    return from_module(name, load_file(path.absolute(), mark), mark)
+
+
+_loading = threading.RLock()
+_loaded: dict[tuple[Path, str], ModuleType] = {}
+
+
+def load_file(path: Path, mark: str) -> ModuleType:
+    """Executed once for each content, so that its classes are the same in every caller."""
+    with _loading:
+        if (path, mark) not in _loaded:
+            _loaded[path, mark] = execute(path, f"rbve_user_{path.stem}_{mark}")
+        return _loaded[path, mark]
+
+
+def execute(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path}: cannot be imported as an algorithm file")
     module = importlib.util.module_from_spec(spec)
@@ -85,24 +121,44 @@ def load_file(path: Path) -> ModuleType:
     return module
 
 
-def from_module(name: str, module: ModuleType) -> Algorithm:
+def from_module(name: str, module: ModuleType, version: str = "") -> Algorithm:
     for needed in ("HEAD", "BOOTSTRAP", "Config", "loss"):
         if not hasattr(module, needed):
             raise ValueError(f"algorithm {name!r} lacks {needed}; see rbve/algorithms/__init__.py")
     return Algorithm(
         name=name,
         head=module.HEAD,
+        scores=getattr(module, "scores", greedy),
+        values=getattr(module, "VALUES", True),
+        version=version,
         bootstrap=module.BOOTSTRAP,
         config=module.Config,
         options=getattr(module, "Options", NoOptions),
         loss=module.loss,
-        scores=getattr(module, "scores", greedy),
-        values=getattr(module, "VALUES", True),
-        keep=getattr(module, "keep", lambda dataset: dataset),
+        keep=getattr(module, "keep", everything),
     )
+
+
+def everything(dataset: Any) -> Any:
+    """The default `keep`."""
+    return dataset
 
 
 def greedy(head: Any, legal: Any, config: Any, options: Any) -> Any:
     from rbve import ops
 
     return ops.mask(head.q, legal)
+
+
+def scores_name(algorithm: Acting) -> str | None:
+    """The name of its scores, greedy or that of the algorithm here that has them; else None."""
+    if algorithm.scores is greedy:
+        return "greedy"
+    package, _, module = str(getattr(algorithm.scores, "__module__", "")).rpartition(".")
+    known = package == __name__ and module in names()
+    return module if known and built_in(module).scores is algorithm.scores else None
+
+
+def scores_named(name: str) -> Callable[..., Any]:
+    """The scores that `scores_name` told."""
+    return greedy if name == "greedy" else built_in(name).scores

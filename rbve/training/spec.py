@@ -55,8 +55,7 @@ class Spec:
         object.__setattr__(self, "hidden", tuple(self.hidden))
         file = Path(self.algorithm)
         if not self.algorithm_version and file.suffix == ".py" and file.is_file():
-            version = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
-            object.__setattr__(self, "algorithm_version", version)
+            object.__setattr__(self, "algorithm_version", algorithms.version(file))
         if not self.every:
             object.__setattr__(self, "every", max(1, self.steps // 20))
         if self.rescale is None:
