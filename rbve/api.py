@@ -71,6 +71,7 @@ def record(
     on_progress: recording.OnProgress = lambda progress: None,
     preset: str | None = None,
     steps: int | None = None,
+    algorithm: str | Path | None = None,
 ) -> Dataset:
     """Record a dataset and open it.
 
@@ -80,7 +81,8 @@ def record(
     With probability `noise` the environment executes a random action instead of the chosen one.
     The preset "rlu-atari" is the paper's online agent for Atari, "rlu-dmlab" that for DeepMind Lab,
     here in environments in JAX. An online agent may be given environment `steps` in the place of
-    episodes; "r2d2" goes by steps alone.
+    episodes; "r2d2" goes by steps alone. `algorithm` is the file of a saved policy's algorithm, as
+    Policy.load takes it.
     """
     count = episodes if episodes is not None else recording.default_episodes(env)
     if not 0 <= seed <= INT32:
@@ -146,7 +148,7 @@ def record(
         if chosen == "script":
             chosen = ScriptPlayer(scripts.load(env))
         elif isinstance(chosen, str | Path):
-            chosen = Policy.load(chosen)
+            chosen = Policy.load(chosen, algorithm)
         recording.record_policy(
             env, Path(out), chosen, count, epsilon, noise, seed, keep, overwrite, on_progress
         )
@@ -242,7 +244,7 @@ def train(
     job = Job(DataRef(path, fingerprint=mark), plan, config, rate, period, seed)
     with tempfile.TemporaryDirectory() as scratch:
         folder = local.run([job], Path(out or scratch), on_progress, held)[0]
-        return Policy.load(folder / POLICY)
+        return Policy.load(folder / POLICY, algorithm)
 
 
 def evaluate(
@@ -253,13 +255,15 @@ def evaluate(
     gamma: float | None = None,
     noise: float = 0.0,
     seed: int = 0,
+    algorithm: str | Path | None = None,
 ) -> dict[str, Any]:
     """Mean return, episode length and the value diagnostics of a policy in an environment.
 
     `gamma` defaults to the discount the policy was trained with. Where the return is normalised by
-    another agent's score than that of the data's own, "normalised_by" says whose.
+    another agent's score than that of the data's own, "normalised_by" says whose. `algorithm` is
+    the file of a saved policy's algorithm, as Policy.load takes it.
     """
-    chosen = policy if isinstance(policy, Policy) else Policy.load(policy)
+    chosen = policy if isinstance(policy, Policy) else Policy.load(policy, algorithm)
     trained = chosen.info.get("job", {}).get("spec", {})
     gamma = trained.get("gamma", 0.99) if gamma is None else gamma
     clip = trained.get("clip_rewards", False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from tyro.conf import arg
@@ -12,6 +13,13 @@ from rbve import envs
 ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
 
 EnvName = Annotated[str, arg(help=f"Environment: {ENVS}.", metavar="ENV")]
+AlgorithmFile = Annotated[
+    Path | None,
+    arg(
+        help="Algorithm file of a saved policy, needed where it has scores of its own.",
+        metavar="FILE",
+    ),
+]
 Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]
 
 

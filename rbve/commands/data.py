@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from rbve import console
-from rbve.commands.arguments import EnvName, Json, need_one
+from rbve.commands.arguments import AlgorithmFile, EnvName, Json, need_one
 from rbve.data import formats
 from rbve.data.logs.options import Options as LogColumns
 
@@ -34,6 +34,7 @@ def record(
     overwrite: bool = False,
     preset: Literal["rlu-atari", "rlu-dmlab"] | None = None,
     steps: int | None = None,
+    algorithm: AlgorithmFile = None,
     as_json: Json = False,
 ) -> None:
     """Record a dataset from an environment.
@@ -81,6 +82,7 @@ def record(
                 note,
                 preset,
                 steps,
+                algorithm,
             )
 
         # Absolute, as ViZDoom changes the working directory while it starts.

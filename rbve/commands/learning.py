@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, UseAppendAction, arg
 
 from rbve import algorithms, console, experiments
-from rbve.commands.arguments import EnvName, Json, need_one
+from rbve.commands.arguments import AlgorithmFile, EnvName, Json, need_one
 from rbve.training.presets import PRESETS
 
 ALGORITHMS = ", ".join(algorithms.names())
@@ -187,6 +187,7 @@ def evaluate(
     gamma: float | None = None,
     noise: float = 0.0,
     seed: int = 0,
+    algorithm: AlgorithmFile = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate a saved policy in an environment.
@@ -200,7 +201,7 @@ def evaluate(
     """
     from rbve import api
 
-    figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed)
+    figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed, algorithm)
     console.show_figures(f"{policy} in {env}", figures, as_json)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rbve import console
-from rbve.commands.arguments import Json, need_one
+from rbve.commands.arguments import AlgorithmFile, Json, need_one
 
 
 def follow(
@@ -19,6 +19,7 @@ def follow(
     episodes: int | None = None,
     epsilon: float | None = None,
     seed: int = 0,
+    algorithm: AlgorithmFile = None,
     once: bool = False,
 ) -> None:
     """Evaluate runs from beside while they train: every snapshot from now on, then the final one.
@@ -44,7 +45,7 @@ def follow(
         shown = found.figures.get("return", found.figures.get("final/return"))
         print(f"{found.folder.name}: step {found.step}: return {shown:.6g}", file=sys.stderr)
 
-    plan = Plan(env, episodes, epsilon, seed)
+    plan = Plan(env, episodes, epsilon, seed, algorithm)
     if not once and not runs_below(runs):
         print(f"waiting for runs below {runs}", file=sys.stderr)
     done, known = run(runs, plan, note, once)

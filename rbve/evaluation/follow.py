@@ -49,6 +49,7 @@ class Plan:
     episodes: int | None = None
     epsilon: float | None = None
     seed: int = 0
+    algorithm: Path | None = None  # file of the runs whose algorithm has its name
 
     def __post_init__(self) -> None:
         check_play(
@@ -158,13 +159,21 @@ def evaluate_waiting(folder: Path, plan: Plan) -> Iterator[Evaluated]:
         check_fit(folder, plan)
         waiting.mkdir(exist_ok=True)
     for snapshot in sorted(waiting.glob("*.safetensors")):
-        yield from evaluate_one(folder, Policy.load(snapshot), plan, final=False)
+        yield from evaluate_one(folder, load_policy(snapshot, folder, plan), plan, final=False)
         snapshot.unlink()
     if (folder / POLICY).exists() and not any(waiting.glob("*.safetensors")):
         if not is_settled(folder):
-            yield from evaluate_one(folder, Policy.load(folder / POLICY), plan, final=True)
+            yield from evaluate_one(
+                folder, load_policy(folder / POLICY, folder, plan), plan, final=True
+            )
         if waiting.exists() and not any(waiting.iterdir()):
             waiting.rmdir()
+
+
+def load_policy(file: Path, folder: Path, plan: Plan) -> Policy:
+    trained = Path(rows.read(folder / rows.FILE).spec["spec"]["algorithm"])
+    own = plan.algorithm is not None and plan.algorithm.name == trained.name
+    return Policy.load(file, plan.algorithm if own else None)
 
 
 def check_plan(folder: Path, plan: Plan) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
+from collections import namedtuple
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from rbve import algorithms
+from rbve.algorithms import Acting
 from rbve.data.features import Features
 from rbve.networks import build, flattened
 from rbve.networks.torsos import hidden_for, torso_for
@@ -20,10 +24,14 @@ from rbve.training.checkpoint import read_tensors, write_tensors
 def write(path: Path, inputs: tuple[int, ...], **fields: Any) -> None:
     """`fields` are those of a Policy; `inputs` is the shape that its network takes."""
     torso = torso_for(fields["torso"], inputs)
-    features = fields["features"]
+    algorithm, features = fields["algorithm"], fields["features"]
     info = {
         "kind": "policy",
-        "algorithm": fields["algorithm"].name,
+        "algorithm": algorithm.name,
+        "algorithm_version": algorithm.version,
+        "head": algorithm.head,
+        "values": algorithm.values,
+        "scores": algorithms.scores_name(algorithm),
         "options": dataclasses.asdict(fields["options"]),
         "config": {name: float(value) for name, value in fields["config"]._asdict().items()},
         "obs_shape": fields["obs_shape"],
@@ -39,13 +47,16 @@ def write(path: Path, inputs: tuple[int, ...], **fields: Any) -> None:
     write_tensors(path, {"weights": np.asarray(vector)}, info)
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The fields of the Policy that a file holds."""
+def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
+    """The fields of the Policy that a file holds.
+
+    Nothing that the file names is imported but what this package holds: `algorithm_file` is the
+    caller's.
+    """
     arrays, info = read_tensors(path)
     if info.get("kind") != "policy" or "weights" not in arrays:
         raise ValueError(f"{path}: not a saved policy")
-    algorithm = algorithms.load(info["algorithm"])
-    options = algorithm.options(**info["options"])
+    algorithm, options, config = acting(path, info, algorithm_file)
     obs_shape, hidden = tuple(info["obs_shape"]), tuple(info["hidden"])
     named = info.get("features")
     features = None if named is None else Features.from_json(named, str(path))
@@ -60,7 +71,7 @@ def read(path: Path) -> dict[str, Any]:
     return {
         "algorithm": algorithm,
         "options": options,
-        "config": algorithm.config(**info["config"]),
+        "config": config,
         "network": unravel(jnp.asarray(arrays["weights"])),
         "obs_shape": obs_shape,
         "actions": tuple(info["actions"]),
@@ -71,3 +82,47 @@ def read(path: Path) -> dict[str, Any]:
         "memory": memory,
         "rescaled": bool(info.get("rescaled", False)),
     }
+
+
+def acting(
+    path: Path, info: Mapping[str, Any], algorithm_file: str | None
+) -> tuple[Acting, Any, Any]:
+    """What acting needs of the policy's algorithm, its options and its numbers."""
+    name = str(info["algorithm"])
+    if algorithm_file is None and name not in algorithms.names():
+        return as_saved(path, name, info)
+    known = algorithms.load(algorithm_file or name)
+    if known.head != info.get("head", known.head):
+        raise ValueError(
+            f"{path}: its network has the head {info['head']!r}, that of {known.name} is "
+            f"{known.head!r}; give the algorithm it was trained with, {name}"
+        )
+    saved = info.get("algorithm_version", known.version)
+    if known.version != saved:
+        warnings.warn(
+            f"{path}: {known.name} is not the file it was trained with (version "
+            f"{known.version or 'built in'}, then {saved or 'built in'}): its decisions may differ",
+            stacklevel=4,
+        )
+    try:
+        return known, known.options(**info["options"]), known.config(**info["config"])
+    except TypeError as error:
+        raise ValueError(f"{path}: its settings are not those of {known.name} ({error})") from None
+
+
+def as_saved(path: Path, name: str, info: Mapping[str, Any]) -> tuple[Acting, Any, Any]:
+    """Of an algorithm file that need not be there any more."""
+    if info.get("scores") is None:
+        raise ValueError(
+            f"{path}: the algorithm {name} has scores of its own, and no file runs code because "
+            f"another names it; give it with Policy.load(path, algorithm={Path(name).name!r}), on "
+            f"the command line --algorithm {Path(name).name}"
+        )
+    scores = algorithms.scores_named(str(info["scores"]))
+    known = Acting(name, info["head"], scores, bool(info["values"]), info["algorithm_version"])
+    try:
+        options = dataclasses.make_dataclass("Options", info["options"], frozen=True)
+        config = namedtuple("Config", info["config"])  # type: ignore[misc]
+        return known, options(**info["options"]), config(**info["config"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: its settings cannot be read ({error})") from None

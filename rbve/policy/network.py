@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from rbve import ops
-from rbve.algorithms import Algorithm
+from rbve.algorithms import Acting
 from rbve.data.features import Features
 from rbve.evaluation.actor import Actor, Look
 from rbve.networks import Network
@@ -34,7 +34,7 @@ def recall(network: Recurrent, seen: Seen, memory: Memory) -> tuple[Head, Memory
 
 
 def act_function(
-    algorithm: Algorithm,
+    algorithm: Acting,
     options: Any,
     unravel: Any,
     features: Features | None = None,

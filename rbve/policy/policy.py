@@ -13,7 +13,7 @@ from typing import Any, SupportsFloat
 import jax.numpy as jnp
 import numpy as np
 
-from rbve.algorithms import Algorithm
+from rbve.algorithms import Acting
 from rbve.data.features import Features
 from rbve.data.inputs import network_input
 from rbve.evaluation.actor import Actor
@@ -26,7 +26,7 @@ from rbve.types import Array, Head
 
 @dataclass(frozen=True)
 class Policy:
-    algorithm: Algorithm
+    algorithm: Acting
     options: Any  # the algorithm's Options
     config: Any  # the algorithm's Config
     network: Any  # a Network, or a Recurrent where it has a memory
@@ -108,9 +108,13 @@ class Policy:
         file.write(Path(path), self.inputs, **fields)
 
     @staticmethod
-    def load(path: str | Path) -> Policy:
-        """A policy that `save` wrote."""
-        return Policy(**file.read(Path(path)))
+    def load(path: str | Path, algorithm: str | Path | None = None) -> Policy:
+        """A policy that `save` wrote.
+
+        Loading runs no code that the file names. A policy whose algorithm file has `scores` of its
+        own needs that file again as `algorithm`.
+        """
+        return Policy(**file.read(Path(path), None if algorithm is None else str(algorithm)))
 
     @property
     def inputs(self) -> tuple[int, ...]:

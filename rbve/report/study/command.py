@@ -18,11 +18,10 @@ WITH_VALUE = ("rescale",)  # true, false, or left to the memory
 
 @cache
 def defaults(algorithm: str) -> dict[str, Any]:
-    """Of the algorithm's own settings; empty for a file that is not at hand."""
-    try:
-        known = algorithms.load(algorithm)
-    except ValueError:
+    """Of the algorithm's own settings; none of a user's file, which a report does not execute."""
+    if algorithm not in algorithms.names():
         return {}
+    known = algorithms.built_in(algorithm)
     return {**known.config()._asdict(), **asdict(known.options())}
 
 
