@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
-import glob
 import json
 import os
+import re
+import secrets
 import shutil
-import tempfile
+import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)  # of filesystems that cannot lock
+# Of filesystems that cannot lock, exchange names or sync folders: work goes on without.
+UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.ENOLCK)
+SETTLED = 10.0  # seconds after which a file that was just made is surely locked
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2(2)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target, then rename onto it: readers see the old file or the new one."""
+    """Write beside the target, then rename onto it: readers see the old file or the new one.
+
+    A file that is replaced keeps its permissions; a new one has those the umask gives. A symbolic
+    link is followed. Temporary files of processes that were killed are removed.
+    """
+    path = followed(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    for left in filter(abandoned, left_over(path, "tmp")):
+        left.unlink(missing_ok=True)
+    temporary = hidden(path, "tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # in use, see abandoned()
+            with suppress(FileNotFoundError):
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+            os.replace(temporary, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+    sync_folder(path.parent)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -78,13 +95,17 @@ def locked(path: Path) -> Iterator[None]:
     """Keep others from writing `path`, a file or folder, which need not exist.
 
     Whoever comes second, in this process or another, is refused with a ValueError. The lock lies
-    on a hidden file beside the path and ends with the process, however that ends.
+    on a hidden file beside the path and ends with the process, however that ends. What killed
+    processes left beside the path is put back or removed.
     """
     target = followed(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     file = target.with_name(f".{target.name}.lock")
     handle = lock_handle(file, path)
     try:
+        put_back(target)
+        for left in left_over(target, "partial|old"):
+            remove(left)
         yield
     finally:
         file.unlink(missing_ok=True)  # still locked, so no other process has taken it over
@@ -115,28 +136,89 @@ def lock_handle(file: Path, path: Path) -> int:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path beside the target to write a file or folder to; it becomes the target at the end.
+def replacing(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[Path]:
+    """A path to write a file or folder to; it becomes the target at the end, in one step.
 
-    What processes that were killed left behind is removed.
+    The target is locked meanwhile, and `check` refuses what may not be replaced. While it is
+    written nobody else can read it; then it has the permissions of what it replaces, or those the
+    umask gives. A symbolic link is followed.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        owner = left.name.rsplit(".", 2)[1]
-        if owner.isdigit() and not is_running(int(owner)):
-            remove(left)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    remove(partial)
-    try:
-        yield partial
-        # A folder cannot be replaced in one step: the old one is kept until the new one stands.
-        old = path.with_name(f".{path.name}.{os.getpid()}.old")
-        if partial.is_dir() and path.exists():
-            os.replace(path, old)
-        os.replace(partial, path)
+    target = followed(path)
+    with locked(path):
+        check()
+        scratch = hidden(target, "partial")
+        scratch.mkdir(mode=0o700)
+        try:
+            partial = scratch / target.name
+            yield partial
+            check()
+            put(partial, target)
+        finally:
+            remove(scratch)
+
+
+def put(partial: Path, target: Path) -> None:
+    """Move onto the target, whose old content, if a folder, is then at `partial` or gone."""
+    if target.exists():
+        shutil.copymode(target, partial)
+    if partial.is_dir() and target.exists() and not exchange(partial, target):
+        old = hidden(target, "old")
+        os.replace(target, old)  # where a kill comes here, put_back() mends it
+        os.replace(partial, target)
         remove(old)
-    finally:
-        remove(partial)
+    elif not partial.is_dir() or not target.exists():
+        os.replace(partial, target)
+    sync_folder(target.parent)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Swap two names in one step; False where that cannot be done."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # not Linux, or an old C library
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    if rename(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0:
+        return True
+    error = ctypes.get_errno()
+    if error in UNSUPPORTED:
+        return False
+    raise OSError(error, os.strerror(error), str(other))
+
+
+def restore(path: Path) -> None:
+    """Before reading: put back a folder that a killed process had moved aside to replace it."""
+    target = followed(path)
+    if not target.exists() and left_over(target, "old"):
+        with suppress(ValueError, OSError), locked(path):
+            pass
+
+
+def put_back(target: Path) -> None:
+    if not target.exists() and (aside := left_over(target, "old")):
+        os.replace(aside[0], target)
+
+
+def hidden(path: Path, kind: str) -> Path:
+    """A new name beside `path`."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{kind}")
+
+
+def left_over(path: Path, kinds: str) -> list[Path]:
+    """What lies beside `path` under names that hidden() gives."""
+    if not path.parent.is_dir():
+        return []
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]+\.({kinds})")
+    return [path.with_name(name) for name in os.listdir(path.parent) if pattern.fullmatch(name)]
+
+
+def abandoned(temporary: Path) -> bool:
+    """Whether the process that wrote a temporary file has ended."""
+    with suppress(OSError), open(temporary, "rb") as file:
+        if time.time() - os.fstat(file.fileno()).st_mtime > SETTLED:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
 
 
 def followed(path: Path) -> Path:
@@ -144,18 +226,20 @@ def followed(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder outlast a power failure."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
+    finally:
+        os.close(handle)
+
+
 def remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
-
-
-def is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,8 @@ import pytest
 from support.cli import run
 
 import rbve
-from rbve.data import Dataset, Episode, load, write
+from rbve.data import Dataset, Episode, formats, load, write
+from rbve.files import locked
 from rbve.policy import Policy
 
 VISITS = Path(__file__).parent.parent / "examples" / "visits.csv"
@@ -89,6 +90,31 @@ def test_a_target_is_not_overwritten_by_chance(tmp_path: Path) -> None:
     assert run(*first, "--overwrite").code == 0
     itself = run("convert", tmp_path / "a", tmp_path / "a")
     assert (itself.code, "is the source itself" in itself.err) == (2, True)
+
+
+def test_two_at_once_do_not_replace_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "a"
+    command = ("convert", VISITS, target, *FLAGS, *SEEN)
+    with locked(target):
+        refused = run(*command, "--overwrite")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "a: is being written by another process" in refused.err
+    assert not target.exists()
+    read = formats.read
+
+    def overtaken(*arguments: Any) -> Any:
+        """Another conversion to the same target ends while this one reads."""
+        source = read(*arguments)
+        monkeypatch.setattr(formats, "read", read)
+        assert run(*command).code == 0
+        return source
+
+    monkeypatch.setattr(formats, "read", overtaken)
+    late = run(*command)
+    assert (late.code, "--overwrite" in late.err) == (2, True)
+    assert load(target).num_episodes > 0
 
 
 HEADER = "visit,day,age,ward,treatment,outcome\n"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rbve.data.episode import OPTIONAL_COLUMNS
-from rbve.files import read_json
+from rbve.files import read_json, restore
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -54,11 +54,13 @@ def fingerprint(path: Path) -> str:
 
 def is_recorded(path: Path) -> bool:
     """Whether a store is there and was written to its end."""
+    restore(path)
     file = path / MANIFEST
     return file.is_file() and bool(read_json(file).get("finished"))
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
+    restore(path)
     file = path / MANIFEST
     if not path.exists():
         raise ValueError(

@@ -44,18 +44,24 @@ def test_stores_from_before_logs_could_lack_final_observations(tmp_path: Path) -
     assert_same(load(tmp_path / "data"), data)
 
 
+@pytest.mark.parametrize("exchanged", [True, False])
 def test_the_old_store_stands_until_the_new_one_does(
-    store: Path, monkeypatch: pytest.MonkeyPatch
+    store: Path, monkeypatch: pytest.MonkeyPatch, exchanged: bool
 ) -> None:
-    seen = []
-    removed = files.remove
-    monkeypatch.setattr(
-        files, "remove", lambda path: (seen.append((path, store.exists())), removed(path))
-    )
+    removed: list[Path] = []
+    remove = files.remove
+
+    def watched(path: Path) -> None:
+        removed.extend(manifest.parent for manifest in path.rglob(MANIFEST))
+        assert load(store).num_episodes == 3
+        remove(path)
+
+    monkeypatch.setattr(files, "remove", watched)
+    if not exchanged:
+        monkeypatch.setattr(files, "exchange", lambda one, other: False)
     write(numbered_dataset(3), store, overwrite=True)
     assert load(store).num_episodes == 3
-    assert any(path.name.endswith(".old") for path, _ in seen)
-    assert all(stood for _, stood in seen)
+    assert len(removed) == 1, "the old store goes when the new one stands"
     assert [each.name for each in store.parent.iterdir()] == [store.name]
 
 

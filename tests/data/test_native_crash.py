@@ -181,6 +181,48 @@ def test_a_killed_writer_leaves_every_counted_episode(tmp_path: Path) -> None:
     assert uncounted > 0, "no kill came between a column and the manifest"
 
 
+CONVERTER = """
+import sys
+from pathlib import Path
+import numpy as np
+from rbve import files
+from rbve.data.dataset import NO_ACTION, Dataset, Episode
+from rbve.data.formats import write
+
+{numbered}
+
+if sys.argv[2] == "moved":
+    files.exchange = lambda one, other: False
+print("ready", flush=True)
+while True:
+    for count in (3, 12):
+        episodes = map(numbered, range(count))
+        data = Dataset.from_episodes(episodes, ["left", "stay", "right"])
+        write(data, Path(sys.argv[1]), overwrite=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["exchanged", "moved"])
+def test_a_killed_converter_leaves_the_old_data_or_the_new(store: Path, how: str) -> None:
+    code = CONVERTER.format(numbered=inspect.getsource(numbered))
+    for delay in np.random.default_rng(1).uniform(0.02, 0.2, KILLS // 4):
+        converter = subprocess.Popen(
+            [sys.executable, "-c", code, store, how], stdout=subprocess.PIPE
+        )
+        try:
+            assert converter.stdout is not None
+            assert converter.stdout.readline() == b"ready\n"
+            time.sleep(delay)
+        finally:
+            converter.kill()
+            converter.communicate()
+        data = load(store)
+        assert data.num_episodes in (3, 12)
+        assert_same(data, numbered_dataset(data.num_episodes))
+    write(numbered_dataset(5), store, overwrite=True)
+    assert [entry.name for entry in store.parent.iterdir()] == [store.name]
+
+
 def test_a_store_is_read_while_it_grows(tmp_path: Path) -> None:
     code = RECORDER.format(numbered=inspect.getsource(numbered))
     path = tmp_path / "store"

@@ -27,6 +27,7 @@ from rbve import registry
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
 from rbve.data.source import OnFault, Source, parts_of, refuse
+from rbve.files import restore
 
 FOLDER = Path(__file__).parent
 # Suffixes of files: a store of such a name is not what was meant.
@@ -53,6 +54,7 @@ def writable() -> list[str]:
 
 def recognise(path: Path) -> str:
     """The format of what is at the path; a path may be a glob."""
+    restore(path)
     for name in names():
         if module(name).recognises(path):
             return name

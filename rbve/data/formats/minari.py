@@ -8,6 +8,7 @@ as JPEG unless told otherwise; this library writes them exact.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -71,8 +72,8 @@ def write(source: Source, path: Path, overwrite: bool = False, data_format: str 
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
     if data_format == "hdf5":
         require_h5py()
-    refuse_to_replace(path, overwrite, holds_dataset, strangers)
-    with replacing(path) as partial:
+    check = functools.partial(refuse_to_replace, path, overwrite, holds_dataset, strangers)
+    with replacing(path, check) as partial:
         write_data(source, path, partial / "data", data_format)
 
 

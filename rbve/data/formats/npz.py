@@ -6,6 +6,7 @@ the bytes of a JSON with what is not a number. Archives of others: rbve.data.fla
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from rbve.data.formats.native import columns_of
 from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, NUMBERS, ROW_COLUMNS
 from rbve.data.npy import AGAIN, Archive, Member, Spool
 from rbve.data.source import PART_BYTES, Source
-from rbve.files import refuse_to_overwrite, remove, replacing
+from rbve.files import refuse_to_overwrite, replacing
 
 SUFFIX = ".npz"
 SCHEMA = 1
@@ -37,18 +38,14 @@ def recognises(path: Path) -> bool:
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Columns grow in files beside the target, which appears when it is complete."""
-    refuse_to_overwrite(path, overwrite)
-    folder = path.with_name(f".{path.name}.columns.{os.getpid()}.partial")
-    try:
-        with replacing(path) as partial:
-            folder.mkdir(parents=True)
-            spool = spooled(source, path, folder)
-            with open(partial, "wb") as file:
-                spool.pack(file)
-                file.flush()
-                os.fsync(file.fileno())
-    finally:
-        remove(folder)
+    with replacing(path, functools.partial(refuse_to_overwrite, path, overwrite)) as partial:
+        folder = partial.with_name("columns")
+        folder.mkdir()
+        spool = spooled(source, path, folder)
+        with open(partial, "wb") as file:
+            spool.pack(file)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def spooled(source: Source, path: Path, folder: Path) -> Spool:

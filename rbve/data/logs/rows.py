@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -154,8 +155,8 @@ def write_file(
 
     `open_writer` takes a file, the first table and the part it comes from.
     """
-    refuse_to_overwrite(path, overwrite)
-    with replacing(path) as partial, open(partial, "wb") as file, ExitStack() as stack:
+    check = functools.partial(refuse_to_overwrite, path, overwrite)
+    with replacing(path, check) as partial, open(partial, "wb") as file, ExitStack() as stack:
         episodes = 0
         writer = None
         for part in source.parts:
