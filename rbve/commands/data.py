@@ -50,7 +50,7 @@ def record(
         noise: Probability that the environment executes a random action instead.
         seed: One or more seeds; each gives its own dataset.
         keep: Share of the episodes to keep, drawn at random (the paper keeps 0.1).
-        overwrite: Replace an existing dataset.
+        overwrite: Replace an existing dataset, which stays until the new one is whole.
         preset: rlu-atari = the paper's online agent for Atari: a million rows of replay, about 7 GB
             in a temporary file (in memory, where the disk has no room). rlu-dmlab = its R2D2 for
             DeepMind Lab, in environments in JAX: 100 million steps, 12 million of them in memory.
@@ -115,7 +115,7 @@ def convert(
     Args:
         columns: TOML file with the same choices, `episode = "visit"` and so on; flags go first.
         to: Format to write, if the suffix of DST does not say: minari, minari_arrow, ...
-        overwrite: Replace what is at DST.
+        overwrite: Replace what is at DST, which stays until the new data is whole.
     """
     from rbve.data.convert import convert as run
 

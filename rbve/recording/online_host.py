@@ -20,7 +20,7 @@ import numpy as np
 
 from rbve import envs
 from rbve.data.dataset import Episode, sample_episodes
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import recording
 from rbve.envs._atari_games import reference
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation import lanes
@@ -33,7 +33,6 @@ from rbve.recording.record import (
     SECONDS_PER_FLUSH,
     OnProgress,
     Progress,
-    clear_expert,
     need_episode,
     provenance,
 )
@@ -223,24 +222,23 @@ def record_online_host(
         raise ValueError(f"{env_name} runs inside JAX; record it without a preset")
     chosen = None if episodes is None else sample_episodes(episodes, keep, seed)
     learning = experience(env, options, episodes, seed)
-    clear_expert(out, overwrite)
     about = provenance(env_name, "online dqn", noise, seed, episodes, keep, options)
     if (known := reference(env_name)) is not None:
         about["reference"] = known
-    writer = Writer(out, env.actions, about, overwrite)
     waiting: list[Episode] = []
     flushed = time.monotonic()
-    for number, episode in enumerate(learning):
-        waiting += [episode] if chosen is None or chosen[number] else []
-        if time.monotonic() - flushed > SECONDS_PER_FLUSH:
-            writer.append(waiting)
-            waiting, flushed = [], time.monotonic()
-        done = number + 1
-        share = (learning.steps if episodes is None else done) / total
-        on_progress(Progress(done, float(episode.reward.sum()), share))
-    writer.append(waiting)
-    need_episode(writer, f"{total} steps")
-    learning.agent.policy().save(out / EXPERT)
-    writer.manifest["provenance"]["diverged_at"] = int(learning.agent.state.diverged_at)
-    writer.finish()
+    with recording(out, env.actions, about, overwrite, EXPERT) as writer:
+        for number, episode in enumerate(learning):
+            waiting += [episode] if chosen is None or chosen[number] else []
+            if time.monotonic() - flushed > SECONDS_PER_FLUSH:
+                writer.append(waiting)
+                waiting, flushed = [], time.monotonic()
+            done = number + 1
+            share = (learning.steps if episodes is None else done) / total
+            on_progress(Progress(done, float(episode.reward.sum()), share))
+        writer.append(waiting)
+        need_episode(writer, f"{total} steps")
+        learning.agent.policy().save(writer.path / EXPERT)
+        writer.manifest["provenance"]["diverged_at"] = int(learning.agent.state.diverged_at)
+        writer.finish()
     env.close()

@@ -16,7 +16,7 @@ import numpy as np
 
 from rbve import envs
 from rbve.data.dataset import NO_ACTION, Episode, sample_episodes
-from rbve.data.formats.native import Writer, holds_dataset
+from rbve.data.formats.native import Writer, recording
 from rbve.envs._atari_games import reference as atari_reference
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.fit import frames_joined
@@ -53,13 +53,6 @@ def default_steps(env_name: str) -> int:
     return online_dqn.preset(env_name).steps
 
 
-def clear_expert(out: Path, overwrite: bool) -> None:
-    """Away with what an online recording left beside its data, if that may be replaced."""
-    if overwrite and holds_dataset(out):
-        for file in [*out.glob(EXPERT), *out.glob(f".{EXPERT}.*")]:
-            file.unlink()
-
-
 def record_online(
     env_name: str,
     out: Path,
@@ -85,32 +78,31 @@ def record_online(
         raise ValueError(NO_SHARE)
     kept = None if episodes is None else sample_episodes(episodes, keep, seed)
     rows = rows_needed(env, episodes, options)
-    clear_expert(out, overwrite)
     about = provenance(env_name, "online dqn", noise, seed, episodes, keep, options)
-    writer = Writer(out, env.actions, about, overwrite)
-    agent = online_dqn.make_agent(env, rows, options)
-    advance = jax.jit(agent.advance, donate_argnums=0)
-    judge = SnapshotJudge(quiet, agent.unravel, options.gamma, seed, hidden=options.hidden)
-    state = jax.jit(agent.init)(jax.random.key(seed))
-    returns: list[float] = []
-    reached, row, blocks = 0, 0, 64
-    while reached < total:
-        goal = min(total, judge.next_look(total))
-        limit = {"steps" if episodes is None else "episodes": goal}
-        started = time.monotonic()
-        state = advance(state, online_dqn.Limits(blocks, copied=row, **limit))
-        at_most = None if episodes is None else episodes - len(returns)
-        fresh, row = take_episodes(state.buffer, row, int(state.row), at_most)
-        blocks = paced(blocks, time.monotonic() - started)
-        writer.append([e for k, e in enumerate(fresh, len(returns)) if kept is None or kept[k]])
-        returns += [float(each.reward.sum()) for each in fresh]
-        reached = int(state.steps if episodes is None else state.episodes)
-        if reached >= goal:
-            judge.look(state.params)
-        if fresh:
-            on_progress(Progress(len(returns), returns[-1], min(reached / total, 1.0)))
-    need_episode(writer, f"{total} steps")
-    finish_online(writer, judge, quiet, returns)
+    with recording(out, env.actions, about, overwrite, EXPERT) as writer:
+        agent = online_dqn.make_agent(env, rows, options)
+        advance = jax.jit(agent.advance, donate_argnums=0)
+        judge = SnapshotJudge(quiet, agent.unravel, options.gamma, seed, hidden=options.hidden)
+        state = jax.jit(agent.init)(jax.random.key(seed))
+        returns: list[float] = []
+        reached, row, blocks = 0, 0, 64
+        while reached < total:
+            goal = min(total, judge.next_look(total))
+            limit = {"steps" if episodes is None else "episodes": goal}
+            started = time.monotonic()
+            state = advance(state, online_dqn.Limits(blocks, copied=row, **limit))
+            at_most = None if episodes is None else episodes - len(returns)
+            fresh, row = take_episodes(state.buffer, row, int(state.row), at_most)
+            blocks = paced(blocks, time.monotonic() - started)
+            writer.append([e for k, e in enumerate(fresh, len(returns)) if kept is None or kept[k]])
+            returns += [float(each.reward.sum()) for each in fresh]
+            reached = int(state.steps if episodes is None else state.episodes)
+            if reached >= goal:
+                judge.look(state.params)
+            if fresh:
+                on_progress(Progress(len(returns), returns[-1], min(reached / total, 1.0)))
+        need_episode(writer, f"{total} steps")
+        finish_online(writer, judge, quiet, returns)
 
 
 def need_episode(writer: Writer, within: str) -> None:
@@ -253,15 +245,14 @@ def record_policy(
         "keep": keep,
         **({} if reference is None else {"reference": dict(reference)}),
     }
-    clear_expert(out, overwrite)
-    writer = Writer(out, env.actions, about, overwrite)
     done = 0
     more = functools.partial(envs.load, env_name, noise)
-    for fresh in episode_stream(env, policy, episodes, epsilon, seed, more):
-        writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
-        done += len(fresh)
-        on_progress(Progress(done, float(fresh[-1].reward.sum()), done / episodes))
-    writer.finish()
+    with recording(out, env.actions, about, overwrite, EXPERT) as writer:
+        for fresh in episode_stream(env, policy, episodes, epsilon, seed, more):
+            writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
+            done += len(fresh)
+            on_progress(Progress(done, float(fresh[-1].reward.sum()), done / episodes))
+        writer.finish()
 
 
 def behaviour(policy: Policy | Player | None) -> str:

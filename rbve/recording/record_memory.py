@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve.data.dataset import Episode
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import recording
 from rbve.recording import online_r2d2, r2d2_options
 from rbve.recording.lessons import Rows
 from rbve.recording.record import (
+    EXPERT,
     OnProgress,
     Progress,
-    clear_expert,
     finish_online,
     inside_jax,
     need_episode,
@@ -41,34 +41,33 @@ def record_online_memory(
     options = options or r2d2_options.preset(env_name)
     env, quiet = inside_jax(env_name, noise)
     total = -(-options.steps // (options.actors * options.chunk))  # chunks
-    clear_expert(out, overwrite)
     about = provenance(env_name, "online r2d2", noise, seed, None, 1.0, options)
     about["agent"] = r2d2_options.described(options)
-    writer = Writer(out, env.actions, about, overwrite)
-    agent = online_r2d2.make_agent(env, options)
-    form = {"hidden": options.hidden, "memory": options.memory, "rescaled": True}
-    judge = SnapshotJudge(quiet, agent.unravel, options.gamma, seed, **form)
-    advance = jax.jit(agent.advance, donate_argnums=0)
-    state = jax.jit(agent.init)(jax.random.key(seed))
-    lives = [Unfinished() for _ in range(options.actors)]
-    returns: list[float] = []
-    done, blocks = 0, 4
-    while done < total:
-        goal = min(total, judge.next_look(total))
-        more = min(blocks, goal - done, options.chunks)
-        started = time.monotonic()
-        state = advance(state, jnp.int32(more))
-        fresh = list(take_episodes(state, done, done + more, lives))
-        blocks = paced(blocks, time.monotonic() - started)
-        done += more
-        writer.append(fresh)
-        returns += [float(each.reward.sum()) for each in fresh]
-        if done >= goal:
-            judge.look(state.params)
-        if fresh:
-            on_progress(Progress(len(returns), returns[-1], done / total))
-    need_episode(writer, f"{options.steps} steps of {options.actors} actors")
-    finish_online(writer, judge, quiet, returns)
+    with recording(out, env.actions, about, overwrite, EXPERT) as writer:
+        agent = online_r2d2.make_agent(env, options)
+        form = {"hidden": options.hidden, "memory": options.memory, "rescaled": True}
+        judge = SnapshotJudge(quiet, agent.unravel, options.gamma, seed, **form)
+        advance = jax.jit(agent.advance, donate_argnums=0)
+        state = jax.jit(agent.init)(jax.random.key(seed))
+        lives = [Unfinished() for _ in range(options.actors)]
+        returns: list[float] = []
+        done, blocks = 0, 4
+        while done < total:
+            goal = min(total, judge.next_look(total))
+            more = min(blocks, goal - done, options.chunks)
+            started = time.monotonic()
+            state = advance(state, jnp.int32(more))
+            fresh = list(take_episodes(state, done, done + more, lives))
+            blocks = paced(blocks, time.monotonic() - started)
+            done += more
+            writer.append(fresh)
+            returns += [float(each.reward.sum()) for each in fresh]
+            if done >= goal:
+                judge.look(state.params)
+            if fresh:
+                on_progress(Progress(len(returns), returns[-1], done / total))
+        need_episode(writer, f"{options.steps} steps of {options.actors} actors")
+        finish_online(writer, judge, quiet, returns)
 
 
 class Unfinished:

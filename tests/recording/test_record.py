@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from rbve import algorithms
-from rbve.data import Dataset, load
+from rbve.data import Dataset, load, write
 from rbve.networks import build
 from rbve.policy import Policy
 from rbve.recording import online_dqn, record
@@ -109,6 +109,46 @@ def test_recording_again_over_an_online_recording(tmp_path: Path) -> None:
     record.record_policy("catch", path, None, 5, overwrite=True)
     assert load(path).num_episodes == 5
     assert not (path / record.EXPERT).exists()
+
+
+def test_the_old_recording_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path, link = tmp_path / "store", tmp_path / "link"
+    link.symlink_to(path)
+    quick(link, episodes=12)
+    episodes = []
+
+    def stop(progress: record.Progress) -> None:
+        episodes.append(load(link).num_episodes)
+        raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        record.record_policy("catch", link, None, 30, overwrite=True, on_progress=stop)
+    assert episodes == [12]
+    assert load(path).num_episodes == 12
+    assert (path / record.EXPERT).exists()
+    record.record_policy("catch", link, None, 30, overwrite=True)
+    assert load(path).num_episodes == 30
+    assert link.is_symlink()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "store"]
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_a_store_has_one_recorder_at_a_time(tmp_path: Path, overwrite: bool) -> None:
+    path = tmp_path / "store"
+    if overwrite:
+        record.record_policy("catch", path, None, 3)
+    refused = []
+
+    def second(progress: record.Progress) -> None:
+        with pytest.raises(ValueError, match="store: is being written by another process"):
+            record.record_policy("catch", path, None, 4, overwrite=True)
+        with pytest.raises(ValueError, match="store: is being written by another process"):
+            write(load(path), path, overwrite=True)
+        refused.append(progress.episodes)
+
+    record.record_policy("catch", path, None, 5, overwrite=overwrite, on_progress=second)
+    assert refused
+    assert load(path).num_episodes == 5
 
 
 @pytest.mark.parametrize("online", [True, False])

@@ -7,11 +7,13 @@ and bytes behind them that no reader looks at.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import shutil
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,15 @@ from rbve.data.manifest import (
     row_bytes,
 )
 from rbve.data.source import Source, parts_of
-from rbve.files import read_json, refuse_to_replace, replacing, write_json
+from rbve.files import (
+    followed,
+    locked,
+    read_json,
+    refuse_to_replace,
+    replacing,
+    restore,
+    write_json,
+)
 
 CHUNK = 1 << 24  # bytes checked at a time
 
@@ -50,9 +60,9 @@ class Writer:
     ) -> None:
         self.path = Path(path)
         refuse_to_replace(self.path, overwrite, holds_dataset, strangers)
-        if self.path.exists():
+        if holds_dataset(self.path):
             shutil.rmtree(self.path)
-        self.path.mkdir(parents=True)
+        self.path.mkdir(parents=True, exist_ok=True)
         self.manifest: dict[str, Any] = {
             "format": "rbve",
             "schema": SCHEMA,
@@ -178,10 +188,39 @@ def holds_dataset(path: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("format") == "rbve"
 
 
+@contextmanager
+def recording(
+    path: Path,
+    actions: Sequence[str] | int,
+    provenance: dict[str, Any],
+    overwrite: bool,
+    beside: str,
+) -> Iterator[Writer]:
+    """A Writer of a store that grows while others read it, locked against other writers.
+
+    A dataset that is there already stays until the new one is whole. `beside` names a file that
+    lies among the columns and is replaced with them.
+    """
+
+    def others(folder: Path) -> Iterator[Path]:
+        for entry in strangers(folder):
+            if entry.name != beside and not entry.name.startswith(f".{beside}."):
+                yield entry
+
+    check = functools.partial(refuse_to_replace, path, overwrite, holds_dataset, others)
+    restore(path)
+    if path.is_dir() and any(path.iterdir()):
+        with replacing(path, check) as partial:
+            yield Writer(partial, actions, provenance)
+    else:
+        with locked(path):
+            yield Writer(followed(path) if path.is_symlink() else path, actions, provenance)
+
+
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
-    refuse_to_replace(path, overwrite, holds_dataset, strangers)
-    with replacing(path) as partial:
+    check = functools.partial(refuse_to_replace, path, overwrite, holds_dataset, strangers)
+    with replacing(path, check) as partial:
         writer = None
         for part in source.parts:
             if writer is None:
