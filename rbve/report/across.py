@@ -1,29 +1,35 @@
-"""Statistics across tasks (Agarwal et al., 2021), from a few runs of each.
+"""Statistics across tasks (Agarwal et al., 2021), from a few datasets of each.
 
-Intervals resample runs within each task, never tasks: the tasks are what they are. All are seeded.
-A statistic takes each task's runs along the last axis, so that all resamples are one call.
+A task is one kind of data; its datasets are independent, the runs on one dataset are not. The mean
+over tasks has a Student interval (Welch: each task with its own spread). For other statistics
+datasets are resampled within each task, then runs within each dataset, never tasks: the tasks are
+what they are. All are seeded. A statistic takes each task's datasets along the last axis, so that
+all resamples are one call.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rbve.report.statistics import LEVEL, Floats
+from rbve.report.statistics import LEVEL, Floats, student_quantile
 
 RESAMPLES = 2_000
 
-Scores = Mapping[Any, Floats]  # task -> one score per run
+# task -> of each dataset its score, or the scores of its runs
+Scores = Mapping[Any, Floats | Sequence[Floats]]
+Task = list[Floats]  # of each dataset the scores of its runs
 
 
 class Interval(NamedTuple):
     value: float
-    low: float
+    low: float  # NaN where nothing is known of the spread
     high: float
-    n: int  # runs behind it
-    fewest: int = 0  # runs behind its thinnest task
+    n: int  # datasets behind it
+    fewest: int = 0  # datasets behind its thinnest task
 
 
 def interquartile_mean(values: Floats) -> Any:
@@ -46,23 +52,64 @@ def pooled_iqm(scores: Sequence[Floats]) -> Any:
     return interquartile_mean(np.concatenate(list(scores), axis=-1))
 
 
+def mean_interval(scores: Scores) -> Interval:
+    """Mean over tasks of the mean over their datasets, with its Student interval (Welch).
+
+    Of a task with a single dataset nothing is known of the spread: no interval.
+    """
+    means = [averages(task) for task in in_order(scores)]
+    value, sizes = float(mean_of_tasks(means)), [len(each) for each in means]
+    if min(sizes) < 2:
+        return Interval(value, math.nan, math.nan, sum(sizes), min(sizes))
+    parts = [float(each.var(ddof=1)) / len(each) for each in means]
+    # Whole degrees of freedom: rounding down makes the interval a little wider.
+    down = sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    freedom = int(sum(parts) ** 2 / down + 1e-9) if down else 1
+    reach = student_quantile(freedom) * math.sqrt(sum(parts)) / len(means)
+    return Interval(value, value - reach, value + reach, sum(sizes), min(sizes))
+
+
 def interval(
     scores: Scores, statistic: Callable[[Sequence[Floats]], Any], seed: int = 0
 ) -> Interval:
-    """A statistic of all tasks with its stratified percentile bootstrap interval."""
-    # In a fixed order: the interval does not depend on the order runs were found in.
-    tasks = [np.sort(np.asarray(scores[task], np.float64)) for task in sorted(scores)]
-    if not tasks or not all(len(task) for task in tasks):
-        raise ValueError("an interval needs at least one score for each task")
+    """A statistic of all tasks with its percentile bootstrap interval."""
+    tasks = in_order(scores)
     low, high = np.quantile(statistic(resamples(tasks, seed)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     sizes = [len(task) for task in tasks]
-    return Interval(float(statistic(tasks)), float(low), float(high), sum(sizes), min(sizes))
+    value = float(statistic([averages(task) for task in tasks]))
+    return Interval(value, float(low), float(high), sum(sizes), min(sizes))
 
 
-def resamples(tasks: Sequence[Floats], seed: int) -> list[Floats]:
-    """Of each task, RESAMPLES lines of as many runs as it has."""
+def in_order(scores: Scores) -> list[Task]:
+    """Tasks, their datasets and the runs of those in a fixed order, not as files were found."""
+    tasks = [
+        sorted((np.sort(np.atleast_1d(np.asarray(d, np.float64))) for d in scores[name]), key=list)
+        for name in sorted(scores)
+    ]
+    if not tasks or not all(len(task) and all(map(len, task)) for task in tasks):
+        raise ValueError("an interval needs at least one score for each task")
+    return tasks
+
+
+def averages(task: Task) -> Floats:
+    return np.array([runs.mean() for runs in task])
+
+
+def resamples(tasks: Sequence[Task], seed: int) -> list[Floats]:
+    """Of each task, RESAMPLES lines of as many datasets as it has: means of resampled runs."""
     rng = np.random.default_rng(seed)
-    return [task[rng.integers(len(task), size=(RESAMPLES, len(task)))] for task in tasks]
+    return [resample(task, rng) for task in tasks]
+
+
+def resample(task: Task, rng: np.random.Generator) -> Floats:
+    shape = (RESAMPLES, len(task))
+    drawn = rng.integers(len(task), size=shape)
+    lines = averages(task)[drawn]
+    for index, runs in enumerate(task):
+        if len(runs) > 1:
+            own = drawn == index
+            lines[own] = runs[rng.integers(len(runs), size=(int(own.sum()), len(runs)))].mean(-1)
+    return lines
 
 
 def wins(ours: Floats, theirs: Floats) -> Any:
@@ -73,7 +120,7 @@ def wins(ours: Floats, theirs: Floats) -> Any:
 
 
 def probability_of_improvement(ours: Scores, theirs: Scores, seed: int = 0) -> Interval:
-    """P(a run of ours beats a run of theirs on the same task), mean over tasks they share."""
+    """P(ours beats theirs on datasets of the same task), mean over tasks they share."""
     shared = sorted(set(ours) & set(theirs))
     if not shared:
         raise ValueError("no task was run with both methods")
@@ -89,8 +136,8 @@ def probability_of_improvement(ours: Scores, theirs: Scores, seed: int = 0) -> I
 
 
 def performance_profile(scores: Scores, at: Floats, seed: int = 0) -> list[Interval]:
-    """Share of runs that score above each threshold, every task counting alike."""
-    tasks = [np.sort(np.asarray(scores[task], np.float64)) for task in sorted(scores)]
+    """Share of datasets that score above each threshold, every task counting alike."""
+    tasks = in_order(scores)
 
     def shares(drawn: Sequence[Floats]) -> Floats:
         above = [(task[..., None] > at).mean(axis=-2) for task in drawn]
@@ -102,5 +149,5 @@ def performance_profile(scores: Scores, at: Floats, seed: int = 0) -> list[Inter
     n, fewest = sum(map(len, tasks)), min(map(len, tasks))
     return [
         Interval(float(v), float(a), float(b), n, fewest)
-        for v, a, b in zip(shares(tasks), low, high, strict=True)
+        for v, a, b in zip(shares([averages(task) for task in tasks]), low, high, strict=True)
     ]

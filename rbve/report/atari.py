@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from html import escape
 
-import numpy as np
-
 from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
 from rbve.report import across, table
 from rbve.report.page import Section
@@ -22,13 +20,14 @@ LISTS = (
     ("all of them", SCORES),
 )
 ABOUT = (
-    "Median over games of the mean normalised score, with its 95% bootstrap interval over the runs "
-    "of each game; RL Unplugged tunes settings on the first list and reports on the second. A game "
-    "on which a method has no score is missing from its median. Where a game has several kinds of "
-    "data, all their runs count; games cut short or otherwise sticky do not."
+    "Median over games of the mean normalised score, with its 95% bootstrap interval: of each game "
+    "datasets are resampled, then the runs on each; with few it is too narrow. RL Unplugged "
+    "tunes settings on the first list and reports on the second. A game on which a method has no "
+    "score is missing from its median. Where a game has several kinds of data, all their datasets "
+    "count; games cut short or otherwise sticky do not."
 )
 
-Scores = dict[str, Floats]  # game -> normalised scores of a method's runs
+Scores = dict[str, list[Floats]]  # game -> of each dataset the normalised scores of its runs
 
 
 def sections(problems: Sequence[Problem]) -> list[Section]:
@@ -44,10 +43,13 @@ def by_method(problems: Sequence[Problem]) -> dict[str, Scores]:
     for problem in problems:
         game = game_of(problem.env)
         for method in problem.methods if reference(problem.env) else ():
-            fresh = finite(method.finals("normalised_return"))
-            if len(fresh):
-                mine = found.setdefault(method.name, {})
-                mine[game] = np.concatenate([mine.get(game, fresh[:0]), fresh])
+            runs: dict[str, list[float | None]] = {}
+            for dataset, value in zip(
+                method.datasets, method.finals("normalised_return"), strict=True
+            ):
+                runs.setdefault(dataset, []).append(value)
+            if fresh := [known for each in runs.values() if len(known := finite(each))]:
+                found.setdefault(method.name, {}).setdefault(game, []).extend(fresh)
     return found
 
 
@@ -77,6 +79,6 @@ def cell(scores: Scores, games: Collection[str]) -> str:
     found = across.interval(known, across.median_of_tasks)
     words = f"{len(known)} game{'' if len(known) == 1 else 's'}, {missing} missing"
     middle = table.number(found.value, 1)
-    if found.fewest > 1:
+    if min(sum(map(len, datasets)) for datasets in known.values()) > 1:
         middle += f" [{table.number(found.low, 1)}, {table.number(found.high, 1)}]"
     return f"{middle} ({words})"

@@ -86,7 +86,7 @@ def as_html(judged: Sequence[Judged]) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
     rows = "".join(row(each) for each in judged)
     return f"""<p class="headline">{tally(judged)}</p>
-<p>Effects are mean paired differences over recordings with 95% bootstrap intervals; scores are
+<p>Effects are mean paired differences over recordings with 95% Student intervals; scores are
 normalised (0 random, 100 the online agent's best). Rules were committed before any row was read,
 but for theory's and for those that say so. Experiments with several settings a method report on a
 dataset the setting chosen on the others; where a figure has one setting, R-BVE and R-DQN stand at

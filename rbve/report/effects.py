@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rbve.report.across import Interval, interval, mean_of_tasks
+from rbve.report.across import Interval, mean_interval
 from rbve.report.finals import SCORE, Final, Problem, aligned, on_other_datasets
 from rbve.report.statistics import Floats
 
@@ -70,7 +70,7 @@ def difference(
 ) -> Interval | None:
     """Ours − theirs; None where no kind of data has both."""
     tasks = gaps(found, ours, theirs, same(found, where), measure, scale)
-    return interval(tasks, mean_of_tasks) if tasks else None
+    return mean_interval(tasks) if tasks else None
 
 
 def gaps(

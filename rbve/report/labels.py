@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from rbve.report.identity import recording_of
 from rbve.rows import Run
 
 # Display name and colour by algorithm, in the order of tables and figures. R-BVE alone is red;
@@ -57,21 +58,27 @@ def has_memory(run: Run) -> bool:
     return bool(run.spec.get("spec", {}).get("memory"))
 
 
-def family(path: str) -> list[str]:
-    """Parts of a dataset's path without its seed: 'catch-seed3', 'catch_3', 'catch/3' → 'catch'."""
-    parts = [re.sub(r"[-_.]?seed[-_=]?\d+", "", part) for part in PurePath(path).parts]
-    parts = [re.sub(r"(^|[-_])s?\d{1,3}$", "", part) for part in parts]
-    return [part for part in parts if part]
+def recording_label(recording: Mapping[str, Any]) -> str:
+    """'noise 0.25 · script ε 0.1'; '' for an online DQN without noise."""
+    labels = []
+    if recording.get("noise"):
+        labels.append(f"noise {brief(recording['noise'])}")
+    if recording.get("behaviour") != "online dqn":
+        epsilon = recording.get("epsilon")
+        share = "" if epsilon is None else f" ε {brief(epsilon)}"
+        labels.append(f"{recording.get('behaviour')}{share}")
+    if recording.get("keep", 1.0) != 1.0:
+        labels.append(f"{100 * recording['keep']:g}% recorded")
+    return " · ".join(labels)
 
 
-def problem_label(run: Run, full: bool) -> str:
+def problem_label(run: Run) -> str:
     """Environment, kind of data, what is kept of it: 'cartpole · 1% of episodes · below mean'."""
-    data, env = run.spec.get("data", {}), env_of(run)
-    parts = family(data.get("path", ""))
-    source = str(PurePath(*parts)) if full else "".join(parts[-1:])
-    if env and not full:
-        source = re.sub(rf"^{re.escape(env)}([-_. ]|$)", "", source)
-    labels = [env or "", source]
+    data, env, recording = run.spec.get("data", {}), env_of(run), recording_of(run)
+    if recording is None:
+        labels = [env or "", PurePath(str(data.get("path", ""))).name]
+    else:
+        labels = [env or str(recording.get("env")), recording_label(recording)]
     if data.get("keep", 1.0) != 1.0:
         labels.append(f"{100 * data['keep']:g}% of episodes")
     if data.get("side", "all") != "all":

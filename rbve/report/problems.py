@@ -24,9 +24,11 @@ ABOUT = (
 DEFINITIONS = {
     "n": "Training runs of the method. They differ in dataset, in training seed, or in both.",
     "Final return": "Undiscounted sum of rewards per episode when the learned policy acts, mean of "
-    "the last evaluations of a run, then mean over runs. In brackets: 95% percentile bootstrap "
-    "interval of that mean (10,000 resamples of runs, fixed seed); a single run has none. With few "
-    "runs such an interval is a rough guide and tends to be too narrow.",
+    "the last evaluations of a run, then mean over the runs on a dataset, then over datasets. In "
+    "brackets: 95% Student interval of that mean over datasets, since runs on one dataset are not "
+    "independent. Where all runs of a method share one dataset it is over those runs, and tells "
+    "nothing of other data; a single run has none. It takes the means of datasets to be roughly "
+    "normal, and may reach past what a return can be.",
     "Normalised": "100 × (return − random) / (online reference − random): 0 is a random policy, "
     "100 {hundred}.",
     "Over-estimation error": "Mean of max(Q − G, 0)² over the steps of evaluated episodes: Q is "
@@ -83,9 +85,15 @@ def section(problem: Problem, index: int) -> Section:
     body = f"""<p class="headline">{escape(first)}</p>
 {more}
 <p class="muted">{escape(sizes(problem))}</p>
-{html_table(problem)}"""
+{html_table(problem)}
+{brackets(problem)}"""
     name = f"{index}-{slug(problem.label)}"
     return Section(f"p{index}", problem.label, body, charts(problem, name))
+
+
+def brackets(problem: Problem) -> str:
+    words = table.interval_words(method.estimates["return"] for method in problem.methods)
+    return f'<p class="muted">In brackets: {escape(words)}.</p>' if words else ""
 
 
 def slug(label: str) -> str:
@@ -135,7 +143,8 @@ def charts(problem: Problem, name: str) -> tuple[Chart, ...]:
 
 def curves(problem: Problem, name: str) -> Chart:
     methods = [method for method in problem.methods if method.curve]
-    note = f"Line: mean return of {count(methods)}; band: 95% bootstrap interval"
+    last = [method.curve[-1][1] for method in methods]
+    note = f"Line: mean return of {count(methods)}{shown_as('band', last)}"
     if any(method.diverged for method in methods):
         note += "; dot: a run diverged there, its last return stands"
     return Chart(
@@ -147,6 +156,11 @@ def curves(problem: Problem, name: str) -> Chart:
         y_label="return",
         panels=(Panel("", tuple(curve(m) for m in methods), marks(problem, online=False)),),
     )
+
+
+def shown_as(what: str, estimates: Sequence[Estimate]) -> str:
+    words = table.interval_words(estimates)
+    return f"; {what}: {words}" if words else ""
 
 
 def curve(method: Method) -> Series:
@@ -172,7 +186,8 @@ def final_returns(problem: Problem, name: str) -> Chart:
     return Chart(
         name=f"{name}-returns",
         title=f"Final returns: {problem.label}",
-        note=f"Dot: mean of {count(methods)}; bar: 95% bootstrap interval; faint: single runs.",
+        note=f"Dot: mean of {count(methods)}"
+        f"{shown_as('bar', [m.estimates['return'] for m in methods])}; faint: single runs.",
         kind="rows",
         x_label="",
         y_label="final return",

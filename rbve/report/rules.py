@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rbve.report.across import Interval, interval, mean_of_tasks
+from rbve.report.across import Interval, mean_interval
 from rbve.report.effects import (
     SCORE,
     Gaps,
@@ -171,7 +171,7 @@ def between(
     """
     kinds = matched(found, there, here)
     effects = {
-        name: interval(each, mean_of_tasks)
+        name: mean_interval(each)
         for name, pick in picks.items()
         if (each := gaps(found, pick, pick, kinds, measure, scale))
     }
@@ -206,7 +206,7 @@ def alike(
 def near(asked: Mapping[str, Gaps], margin: float) -> Judgement:
     """Reproduced: every interval within ±margin, and every environment's mean. Partly: every mean
     over environments, which may lie within because they cancel."""
-    effects = {name: interval(each, mean_of_tasks) for name, each in asked.items() if each}
+    effects = {name: mean_interval(each) for name, each in asked.items() if each}
     if len(effects) < len(asked):
         return lacking(asked, effects)
     apart = {name: {kind: float(own.mean()) for kind, own in asked[name].items()} for name in asked}
@@ -266,7 +266,7 @@ def moving(
             tasks = excess(found, pick, theirs, matched(found, there, here), fold)
             if not tasks:
                 return Judgement("not run", f"no runs of {name} and {other} on both kinds of data")
-            effects[f"{name} − {other}"] = interval(tasks, mean_of_tasks)
+            effects[f"{name} − {other}"] = mean_interval(tasks)
     return judged(effects, sign)
 
 
@@ -287,7 +287,7 @@ def reaches(
         ]
         tasks = {str(k): np.array(each) for k, each in enumerate(held) if each}
         if tasks:
-            means[name] = interval(tasks, mean_of_tasks)
+            means[name] = mean_interval(tasks)
     if len(means) < len(picks):
         return lacking(picks, means)
     return careful(Judgement(side_of(level, means, sign), told(means), means))

@@ -1,32 +1,37 @@
-"""Mean over runs, its standard error and a percentile bootstrap interval."""
+"""Means over runs that share datasets, their standard errors and Student intervals.
+
+Runs on one dataset are not independent: they are averaged first, and the interval is that of the
+datasets' means. Runs that all share one dataset have an interval over runs, and say so.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.95
-RESAMPLES = 10_000
-SEED = 0
 RUNAWAY = 1e30  # stands for values that left the range of floats
 
 Floats = NDArray[np.float64]
+Unit = Literal["datasets", "runs"]
 
 
 class Estimate(NamedTuple):
     """A measure over the runs that have a finite value of it."""
 
     n: int  # runs counted
-    mean: float  # NaN without runs
-    error: float | None  # standard error of the mean; None below two runs
-    low: float | None  # bootstrap interval of the mean; None below two runs
+    mean: float  # over datasets, of the mean of the runs on each; NaN without runs
+    error: float | None  # standard error of the mean; None where there is no interval
+    low: float | None  # Student interval of the mean; None below two runs
     high: float | None
-    median: float  # NaN without runs
+    median: float  # over runs; NaN without any
+    datasets: int  # that the runs counted share
+    over: Unit | None  # what error and interval are over: runs, where there is one dataset
 
 
 def finite(values: Iterable[float | None]) -> Floats:
@@ -46,27 +51,63 @@ def standard_error(values: Floats) -> float | None:
     return float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
-def bootstrap_interval(values: Floats, seed: int = SEED) -> tuple[float, float] | None:
-    """Percentile interval of the mean over resamples with replacement; None below two values."""
-    if len(values) < 2:
+def student_interval(values: Floats) -> tuple[float, float] | None:
+    """mean ± t·standard error, of independent values; None below two."""
+    error = standard_error(values)
+    if error is None:
         return None
-    # Members in a fixed order: the interval does not depend on the order files were found in.
-    means = np.sort(values)[resample(len(values), seed)].mean(axis=1)
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    mean, reach = float(values.mean()), student_quantile(len(values) - 1) * error
+    return mean - reach, mean + reach
 
 
-@lru_cache(maxsize=32)
-def resample(n: int, seed: int) -> NDArray[np.int64]:
-    """Which of n values enter each resample: (RESAMPLES, n)."""
-    return np.random.default_rng(seed).integers(n, size=(RESAMPLES, n))
+@lru_cache
+def student_quantile(freedom: int) -> float:
+    """t with P(|T| ≤ t) = LEVEL, T of Student's distribution with so many degrees of freedom."""
+    if freedom < 1:
+        raise ValueError(f"Student's distribution needs a degree of freedom; got {freedom}")
+    low, high = 0.0, math.pi / 2
+    while (angle := (low + high) / 2) not in (low, high):
+        low, high = (angle, high) if within(angle, freedom) < LEVEL else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
 
 
-def estimate(values: Iterable[float | None]) -> Estimate:
-    """Non-finite and missing values are left out; `n` says how many remain."""
-    kept = finite(values)
+def within(angle: float, freedom: int) -> float:
+    """P(|T| ≤ √freedom · tan angle), exactly (Abramowitz & Stegun 26.7.3 and 26.7.4)."""
+    odd = freedom % 2
+    powers = np.arange(2 + odd, freedom, 2)  # the k-th term is the one before · (k−1)/k · cos²
+    ratios = (powers - 1) / powers * math.cos(angle) ** 2
+    first = math.sin(angle) * (math.cos(angle) if odd else 1.0)
+    terms = first * (1 + np.cumprod(ratios).sum()) if freedom > 1 else 0.0
+    return float(2 / math.pi * (angle + terms) if odd else terms)
+
+
+def estimate(
+    values: Iterable[float | None], datasets: Sequence[Hashable] | None = None
+) -> Estimate:
+    """`datasets` says which one each value is of; without it, each value is a dataset's own.
+
+    Non-finite and missing values are left out; `n` says how many remain.
+    """
+    given = list(values)
+    groups: dict[Hashable, list[float]] = {}
+    for value, dataset in zip(given, datasets or range(len(given)), strict=True):
+        if value is not None and math.isfinite(value):
+            groups.setdefault(dataset, []).append(value)
+    kept = finite(given)
     if not len(kept):
-        return Estimate(0, math.nan, None, None, None, math.nan)
-    low, high = bootstrap_interval(kept) or (None, None)
-    error = standard_error(kept)
-    return Estimate(len(kept), float(kept.mean()), error, low, high, float(np.median(kept)))
+        return Estimate(0, math.nan, None, None, None, math.nan, 0, None)
+    # In a fixed order: sums do not depend on the order files were found in.
+    units = np.sort([np.sort(group).mean() for group in groups.values()])
+    over: Unit | None = "datasets" if len(units) > 1 else "runs" if len(kept) > 1 else None
+    units = units if over == "datasets" else np.sort(kept)
+    low, high = student_interval(units) or (None, None)
+    return Estimate(
+        n=len(kept),
+        mean=float(units.mean()),
+        error=standard_error(units),
+        low=low,
+        high=high,
+        median=float(np.median(kept)),
+        datasets=len(groups),
+        over=over,
+    )

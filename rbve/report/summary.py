@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from rbve.report import statistics
+from rbve.report.identity import dataset_of, problem_of
 from rbve.report.labels import (
     EMPHASISED,
     METHODS,
@@ -25,7 +27,6 @@ from rbve.report.labels import (
     REFERENCES,
     describe,
     env_of,
-    family,
     lighten,
     method_name,
     natural,
@@ -65,12 +66,17 @@ class Method:
         return [run.last(f"final/{measure}") for run in self.runs]
 
     @cached_property
+    def datasets(self) -> list[str]:
+        """That of each run."""
+        return [dataset_of(run) for run in self.runs]
+
+    @cached_property
     def estimates(self) -> dict[str, Estimate]:
-        return {name: statistics.estimate(self.finals(name)) for name in MEASURES}
+        return {name: statistics.estimate(self.finals(name), self.datasets) for name in MEASURES}
 
     @cached_property
     def train_loss(self) -> Estimate:
-        return statistics.estimate(run.last("train/loss") for run in self.runs)
+        return statistics.estimate((run.last("train/loss") for run in self.runs), self.datasets)
 
     @cached_property
     def curve(self) -> list[tuple[int, Estimate]]:
@@ -78,16 +84,20 @@ class Method:
 
         A diverged run ended early with its last finite weights, so its last return stands.
         """
-        curves = [(returns(run), run.last("diverged_at") is not None) for run in self.runs]
-        curves = [(curve, ended) for curve, ended in curves if curve]
+        curves = [
+            (returns(run), run.last("diverged_at") is not None, dataset)
+            for run, dataset in zip(self.runs, self.datasets, strict=True)
+        ]
+        curves = [each for each in curves if each[0]]
+        datasets = [dataset for *_, dataset in curves]
         points = []
-        for step in sorted({step for curve, _ in curves for step in curve}):
+        for step in sorted({step for curve, *_ in curves for step in curve}):
             values = [
                 curve[max(curve)] if ended and step > max(curve) else curve.get(step)
-                for curve, ended in curves
+                for curve, ended, _ in curves
             ]
             if None not in values:
-                points.append((step, statistics.estimate(values)))
+                points.append((step, statistics.estimate(values, datasets)))
         return points
 
 
@@ -104,7 +114,7 @@ class Problem:
     @cached_property
     def datasets(self) -> dict[str, dict[str, Any]]:
         """Facts by dataset, each dataset once however many runs it has."""
-        return {key_of(run.spec.get("data", {})): run.facts for run in self.runs}
+        return {dataset_of(run): run.facts for run in self.runs}
 
     @cached_property
     def references(self) -> dict[str, float]:
@@ -144,15 +154,34 @@ class Problem:
 def group(runs: Iterable[Run]) -> list[Problem]:
     problems: dict[tuple[str, str], list[Run]] = {}
     for run in distinct(runs):
-        problems.setdefault((str(env_of(run)), data_key(run)), []).append(run)
-    short = [problem_label(members[0], full=False) for members in problems.values()]
-    result = []
-    for members in problems.values():
-        label = problem_label(members[0], full=False)
-        if short.count(label) > 1:  # equal folder names in different places
-            label = problem_label(members[0], full=True)
-        result.append(Problem(env_of(members[0]), label, tuple(methods_of(members))))
+        problems.setdefault((str(env_of(run)), problem_of(run)), []).append(run)
+    groups = list(problems.values())
+    result = [
+        Problem(env_of(members[0]), label, tuple(methods_of(members)))
+        for label, members in zip(labels_of(groups), groups, strict=True)
+    ]
     return sorted(result, key=lambda problem: natural(problem.label))
+
+
+def labels_of(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """Of problems, each once: with the place of their data, then its content, where need be."""
+    found = [problem_label(members[0]) for members in groups]
+    for more in (place_of, lambda members: dataset_of(members[0])):
+        equal = [found.count(label) > 1 for label in found]
+        found = [
+            f"{label} · {one_line(more(members))}" if clash else label
+            for label, members, clash in zip(found, groups, equal, strict=True)
+        ]
+    return found
+
+
+def place_of(runs: Sequence[Run]) -> str:
+    """The folder that holds their data."""
+    paths = sorted({str(run.spec.get("data", {}).get("path", "")) for run in runs})
+    try:
+        return os.path.commonpath(paths) or paths[0]
+    except ValueError:  # relative and absolute ones
+        return paths[0]
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
@@ -167,14 +196,6 @@ def distinct(runs: Iterable[Run]) -> list[Run]:
 def returns(run: Run) -> dict[int, float]:
     rows = [row for row in run.rows if row.metric == "return" and math.isfinite(row.value)]
     return {row.step: row.value for row in rows}
-
-
-def data_key(run: Run) -> str:
-    data = run.spec.get("data", {})
-    own = ("path", "keep_seed", "fingerprint")  # may differ between members of one problem
-    kept = {name: value for name, value in data.items() if name not in own}
-    source = run.facts.get("source")  # how the data was made
-    return key_of({**kept, "source": source, "family": family(data.get("path", ""))})
 
 
 def methods_of(runs: Sequence[Run]) -> list[Method]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from rich.table import Table
@@ -87,6 +87,28 @@ def interval(estimate: Estimate, places: int | None = None) -> str:
     return f"{mean} [{number(estimate.low, places)}, {number(estimate.high, places)}]"
 
 
+def interval_words(estimates: Iterable[Estimate]) -> str:
+    """What the intervals of a table or figure are over; '' where there is none."""
+    known = [each for each in estimates if each.over]
+    several = [each for each in known if each.over == "datasets"]
+    alone = [each for each in known if each.over == "runs"]
+    parts = []
+    if several:
+        shared = any(each.n > each.datasets for each in several)
+        first = ", the runs on each averaged first" if shared else ""
+        parts.append(f"over {span(each.datasets for each in several)} datasets{first}")
+    if alone:
+        where = "of methods that ran on one dataset, " if several else ""
+        runs = span(each.n for each in alone)
+        parts.append(f"{where}over {runs} runs on one dataset, so it tells nothing of other data")
+    return f"95% Student interval {'; '.join(parts)}" if parts else ""
+
+
+def span(counts: Iterable[int]) -> str:
+    """'3', or '2 to 5'."""
+    return " to ".join(map(str, dict.fromkeys((min(known := list(counts)), max(known)))))
+
+
 def return_places(problem: Problem) -> int:
     """Decimals that suit all returns of the problem, so that they compare at a glance."""
     found = [method.estimates["return"] for method in problem.methods]
@@ -124,7 +146,13 @@ def tables(problems: Sequence[Problem]) -> list[Table]:
 
 
 def table(problem: Problem) -> Table:
-    result = Table(title=Text(problem.label), title_justify="left")
+    words = interval_words(method.estimates["return"] for method in problem.methods)
+    result = Table(
+        title=Text(problem.label),
+        title_justify="left",
+        caption=Text(f"In brackets: {words}.") if words else None,
+        caption_justify="left",
+    )
     for name in columns(problem):
         result.add_column(name, justify="left" if name == "method" else "right")
     known = lines(problem)

@@ -54,7 +54,7 @@ def divergence(runs: Sequence[Run]) -> tuple[Chart, ...]:
     draws = len({run.spec["seed"] for run in plain if way(run) == ("fixed", "one")})
     note = (
         "Value learned for (s2, a2), whose true value is 0, from w = 1; a line ends where it "
-        f"passes 10⁴. One transition per update: mean of n = {draws} draws, band: 95% bootstrap "
+        f"passes 10⁴. One transition per update: mean of n = {draws} draws, band: 95% Student "
         "interval; else no randomness. Bootstrapping at s3, where the log holds no action, makes "
         "BVE escape like Q-learning (lines coincide)." + bounded_words(runs)
     )
@@ -209,7 +209,7 @@ def extrapolation(runs: Sequence[Run]) -> tuple[Chart, ...]:
     errors = Chart(
         name="theory-extrapolation-errors",
         title="Mean error of the fit, fitted − true",
-        note=f"Mean over {states}, in σ; bar: 95% bootstrap interval.",
+        note=f"Mean over {states}, in σ; bar: 95% Student interval.",
         kind="lines",
         x_label="observed actions",
         y_label="fitted − true, σ",

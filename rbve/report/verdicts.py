@@ -1,5 +1,5 @@
 """How a claim is judged. Rules were committed before any row they judge was read; docs/studies.md
-lists the three that were corrected afterwards, and why.
+lists what was corrected afterwards, and why.
 
     reproduced   the effect is there, its 95% interval excludes 'no effect' (lies within the margin
                  where scores are to be similar), and at least ENOUGH datasets of every kind of
@@ -11,11 +11,12 @@ lists the three that were corrected afterwards, and why.
 
 Where a claim has parts and "the weaker counts", a part that is not here is enough for 'not here'.
 An effect is a mean over environments of paired differences, recording by recording; its interval
-resamples recordings within each environment.
+is Student's over recordings, each environment with its own spread (Welch).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,7 +25,7 @@ from rbve.report.across import Interval
 
 Verdict = Literal["reproduced", "partly", "not here", "not run"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not here", "not run")
-ENOUGH = 4  # datasets of a kind; with fewer the bootstrap has too little to resample
+ENOUGH = 4  # datasets of a kind; with fewer hardly anything is known of their spread
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def told(effects: Mapping[str, Interval], before: str = "") -> str:
 
 
 def shown(effect: Interval) -> str:
+    if math.isnan(effect.low):
+        return f"{signed(effect.value)} (n={effect.n}, one dataset of a kind: no interval)"
     low, high = signed(effect.low), signed(effect.high)
     return f"{signed(effect.value)} [{low}, {high}] (n={effect.n})"
 

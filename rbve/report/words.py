@@ -31,6 +31,13 @@ def close_words(problem: Problem) -> list[str]:
     if problem.ranked[0].estimates["return"].low is None:
         return ["It rests on one run, so there is no interval."]
     near = close_to_best(problem)
+    if problem.ranked[0].estimates["return"].over == "runs":
+        alone = ["All its runs share one dataset, so the interval tells nothing of other data."]
+        return [*alone, *overlap_words(near)]
+    return overlap_words(near)
+
+
+def overlap_words(near: Sequence[str]) -> list[str]:
     if not near:
         return []
     if len(near) == 1:

@@ -1,14 +1,14 @@
 """From an experiment to recordings and jobs, all kept in one folder and resumed from it.
 
-OUT/data/<env>-<noise>[-expert-<ε>][-script-<ε>]/<seed>    recordings, shared by all experiments
-OUT/runs/<job>/rows.jsonl                                  results; equal jobs are trained once
+OUT/data/<recording>/<seed>    see recordings.py; shared by all experiments
+OUT/runs/<job>/rows.jsonl      results; equal jobs are trained once
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,45 +21,12 @@ from rbve.policy import Policy
 from rbve.recording import online_dqn, r2d2_options, record, record_memory, scripts
 from rbve.recording.learned import came_half_way, has_learned
 from rbve.sweep import local
+from rbve.sweep.recordings import Recording
 from rbve.training.run import Progress
 from rbve.training.spec import DataRef, Job, Spec, resolve
 
 SLOW = {"iqn": 0, "rem": 1, "bcq": 2}  # begun first, so that no core waits for them at the end
 LEARNING_RATE = 3e-4  # where a method says none (the paper's largest)
-
-
-@dataclass(frozen=True, order=True)
-class Recording:
-    """One dataset on disk, whatever is kept of it later."""
-
-    env: str
-    noise: float
-    expert: float | None
-    seed: int
-    episodes: int
-    steps: int = 0  # of an online agent that goes by steps; 0 = by episodes
-    script: float | None = None  # ε of a scripted player
-    memory: bool = False  # the online agent is R2D2
-
-    def folder(self, out: Path) -> Path:
-        name = f"{self.env.replace(':', '-')}-{self.noise:g}"
-        if self.expert is not None:
-            name += f"-expert-{self.expert:g}"
-        if self.script is not None:
-            name += f"-script-{self.script:g}"
-        name += "-r2d2" * self.memory
-        return out / "data" / name / str(self.seed)
-
-    @property
-    def size(self) -> str:
-        if self.steps and self.expert is None and self.script is None:
-            return f"{self.steps:,} steps"
-        return f"{self.episodes:,} episodes"
-
-    @property
-    def online(self) -> Recording:
-        """The recording whose best snapshot is the expert."""
-        return replace(self, expert=None)
 
 
 def scale_named(name: str) -> Scale:

@@ -9,13 +9,15 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.envs._atari_games import with_reference
 from rbve.rows import Row
+from rbve.training.spec import DataRef
 
-# What makes two datasets the same kind of data, whatever their seeds.
-SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")
+SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")  # for tables
+# Of a recording's provenance, which draw it is and what came of it; the rest says how it was made.
+OF_ONE_DRAW = {"seed", "reference", "late_return", "diverged_at", "finished"}
 
 
-def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
-    """What a reader of the rows needs to know of the data."""
+def facts(dataset: Dataset, env: str | None, ref: DataRef | None = None) -> dict[str, Any]:
+    """What a reader of the rows needs to know of the data; `ref` says what was kept of it."""
     reference = dataset.provenance.get("reference") or {}
     # Returns of clipped rewards do not compare with those of an environment.
     clipped = dataset.provenance.get("rewards") == "clipped"
@@ -30,11 +32,39 @@ def facts(dataset: Dataset, env: str | None) -> dict[str, Any]:
         "reference_return": reference.get("online"),
         "late_return": dataset.provenance.get("late_return"),  # of the recorder's last episodes
         "source": {name: dataset.provenance.get(name) for name in SOURCE},
+        "recording": recording(dataset.provenance, ref or DataRef("")),
         **({"rewards": "clipped"} if clipped else {}),
         # Where the reference is not of this data's own agent, what it is.
         **({"reference_source": reference["source"]} if "source" in reference else {}),
     }
     return with_reference(found, env)
+
+
+def recording(provenance: dict[str, Any], ref: DataRef) -> dict[str, Any] | None:
+    """How the data was recorded: equal for replicates, which differ in the seed. None = not here.
+
+    What `ref` kept of it is told by the run's specification. A policy that acted is known by what
+    it learned from what, whatever its seed.
+    """
+    if "behaviour" not in provenance or "seed" not in provenance:
+        return None
+    made = {name: value for name, value in provenance.items() if name not in OF_ONE_DRAW}
+    notes = (ref.side != "all") + (ref.keep != 1)
+    selected = made.pop("select", [])
+    if stored := selected[: len(selected) - notes]:
+        made["select"] = stored
+    if ref.action == "executed":
+        made.pop("action", None)
+    if isinstance(made.get("policy"), dict):
+        made["policy"] = origin(made["policy"])
+    return made
+
+
+def origin(policy: dict[str, Any]) -> dict[str, Any]:
+    job = {name: value for name, value in policy.get("job", {}).items() if name != "seed"}
+    if isinstance(job.get("data"), dict):
+        job["data"] = {k: v for k, v in job["data"].items() if k not in ("path", "keep_seed")}
+    return {"job": job} | {name: policy[name] for name in ("from", "step") if name in policy}
 
 
 def normalised(measured: tuple[float, int], facts: dict[str, Any]) -> dict[str, tuple[float, int]]:

@@ -61,7 +61,7 @@ class MemberRun:
         self.finished = False
         self.stream: Stream | None = None  # where rows stay on disk
         self.evaluations: list[dict[str, tuple[float, int]]] = []
-        self.facts = facts(dataset, job.spec.env)
+        self.facts = facts(dataset, job.spec.env, job.data)
         self.rows = RowFile(folder, job.id, job.to_json(), self.facts)
         self.resume()
 

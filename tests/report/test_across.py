@@ -80,3 +80,19 @@ def test_coverage_of_the_interval() -> None:
         found = across.interval(scores, across.mean_of_tasks)
         held += found.low <= 2.0 <= found.high
     assert 165 <= held <= 199  # a percentile interval from 8 runs is a little narrow
+
+
+def test_runs_are_resampled_within_their_dataset() -> None:
+    one = across.interval({"a": [np.array([0.0, 4.0])]}, across.median_of_tasks)
+    assert (one.value, one.low, one.high, one.n) == (2.0, 0.0, 4.0, 1)
+    # Runs on a dataset agree: only which datasets are drawn matters, however many runs there are.
+    two = across.interval({"a": [np.full(9, 1.0), np.full(9, 3.0)]}, across.median_of_tasks)
+    assert (two.value, two.low, two.high, two.n) == (2.0, 1.0, 3.0, 2)
+    profile = across.performance_profile({"a": [np.array([0.0, 4.0]), np.array([9.0])]}, np.ones(1))
+    assert profile[0].value == 1.0  # the means of both datasets, 2 and 9, lie above 1
+
+
+def test_no_interval_of_the_mean_where_a_task_has_one_dataset() -> None:
+    found = across.mean_interval({"a": np.array([1.0, 2.0]), "b": [np.array([3.0, 5.0])]})
+    assert found.value == (1.5 + 4) / 2
+    assert np.isnan([found.low, found.high]).all()

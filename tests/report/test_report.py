@@ -9,23 +9,16 @@ from html.parser import HTMLParser
 
 import pytest
 from rich.console import Console
+from support.reports import add_run, finals
 
 from rbve import rows
 from rbve.report import table, write_report
 from rbve.report.canvas import spread
 from rbve.report.summary import group
 from rbve.report.words import headline
-from rbve.rows import Row, RowFile
+from rbve.rows import Row
 
 NAN = math.nan
-FACTS = {
-    "episodes": 200,
-    "transitions": 1800,
-    "actions": 3,
-    "best_return": 1.0,
-    "random_return": -0.6,
-    "reference_return": 1.0,
-}
 # Final returns on three datasets, and over-estimation errors where values exist.
 RETURNS = {
     "rbve": (0.9, 1.0, 0.95),
@@ -34,30 +27,6 @@ RETURNS = {
     "mine<script>alert(1)": (0.1, 0.2, 0.3),
 }
 OVER = {"rbve": (0.0, 0.01, 0.02), "dqn": (4.0, NAN, 10.0)}
-
-
-def add_run(folder, algorithm, dataset=0, *, env="catch", data=None, facts=None, **job):
-    number = len(list(folder.glob("*")))
-    spec = {
-        "data": {"path": f"data/catch-seed{dataset}", "keep": 0.1, "keep_seed": 0}
-        | {"side": "all", "action": "chosen"}
-        | (data or {}),
-        "spec": {"algorithm": algorithm, "options": {}, "steps": 300, "env": env, "gamma": 0.99},
-        "config": job.get("config", {}),
-        "learning_rate": job.get("learning_rate", 3e-4),
-        "target_period": 1,
-        "seed": dataset,
-    }
-    known = {**FACTS, "env": env, "behaviour_return": 0.6 + 0.1 * dataset} | (facts or {})
-    place = folder / f"run{number}"
-    place.mkdir(parents=True)
-    file = RowFile(place, job.get("id", f"job-{number}"), spec, known)
-    file.keep(0)
-    return file
-
-
-def finals(values, step=300):
-    return [Row(step, f"final/{name}", value, 500) for name, value in values.items()]
 
 
 @pytest.fixture
@@ -83,7 +52,7 @@ def runs(tmp_path):
         env=None,
         id="</code><script>alert(2)</script>",
         data={"path": "logs/shop", "keep": 1.0},
-        facts={"random_return": None, "reference_return": None},
+        facts={"random_return": None, "reference_return": None, "recording": None},
     )
     offline.append([Row(300, "train/loss", 0.25, 300), Row(300, "train/q", NAN, 300)])
     return folder
@@ -116,15 +85,22 @@ def test_json_equals_hand_computed_figures(problems):
     rbve, dqn, bc, _ = catch["methods"]
     assert rbve["return"]["mean"] == pytest.approx(0.95)
     assert rbve["return"]["error"] == pytest.approx(0.05 / math.sqrt(3))
-    # Each of three values alone fills a resample with probability 1/27 = 3.7% > 2.5%.
-    assert (rbve["return"]["low"], rbve["return"]["high"]) == pytest.approx((0.9, 1.0))
+    reach = 4.302653 * 0.05 / math.sqrt(3)  # Student, two degrees of freedom
+    assert (rbve["return"]["low"], rbve["return"]["high"]) == pytest.approx(
+        (0.95 - reach, 0.95 + reach)
+    )
+    assert (rbve["return"]["datasets"], rbve["return"]["over"]) == (3, "datasets")
     assert rbve["normalised_return"]["mean"] == pytest.approx(100 * 1.55 / 1.6)
     assert rbve["overestimation"]["median"] == pytest.approx(0.01)
     assert dqn["return"]["mean"] == pytest.approx(0.3)
     assert dqn["overestimation"]["n"] == 2
     assert dqn["overestimation"]["median"] == pytest.approx(7.0)
     assert dqn["diverged"] == 1
-    assert bc["overestimation"] == {**dict.fromkeys(bc["overestimation"]), "n": 0}
+    assert bc["overestimation"] == {
+        **dict.fromkeys(bc["overestimation"]),
+        "n": 0,
+        "datasets": 0,
+    }
     assert shop["methods"][0]["train_loss"]["mean"] == 0.25
     assert shop["methods"][0]["return"]["n"] == 0
 
@@ -135,7 +111,8 @@ def test_terminal_tables(problems):
     console.print(first)
     text = console.file.getvalue()
     lines = {line.split("│")[1].strip(): line for line in text.splitlines() if "│" in line}
-    assert "0.95 [0.90, 1.00]" in lines["R-BVE"]
+    assert "0.95 [0.83, 1.07]" in lines["R-BVE"]
+    assert "In brackets: 95% Student interval over 3 datasets." in text
     assert "7.00 (2 of 3)" in lines["DDQN"]
     assert "–" in lines["BC"]
     assert "0.70" in lines["behaviour (data mean)"]
@@ -169,8 +146,10 @@ def test_rounding_to_zero_has_no_sign():
 
 
 def test_headline(problems):
-    best, over, diverged = headline(problems[0])
-    assert best == "Best mean return: R-BVE 0.95 [0.90, 1.00] (n=3); behaviour 0.70."
+    best, near, over, diverged = headline(problems[0])
+    assert best == "Best mean return: R-BVE 0.95 [0.83, 1.07] (n=3); behaviour 0.70."
+    # DDQN's three returns spread so far that their mean may be anywhere from −0.45 to 1.05.
+    assert near == "The interval of DDQN overlaps with that of the best."
     assert over == "Median over-estimation error: lowest R-BVE, 0.010; highest DDQN, 7.00."
     assert diverged == "Diverged runs: DDQN 1 of 3."
     assert headline(problems[1])[0].startswith("No returns: trained from data alone")
@@ -205,25 +184,6 @@ def test_settings_that_differ_make_methods(tmp_path):
         ("BVE", 1),
     ]
     assert problem.methods[1].settings == {"lam": 0.1}
-
-
-def test_kinds_of_data_make_problems(tmp_path):
-    kinds = [
-        {"side": "below", "keep": 0.01},
-        {"path": "data/catch-noise0.25-seed1", "keep": 1.0},
-        {"path": "data/catch-noise0.5-seed1", "keep": 1.0},
-        {"path": "other/catch/3", "keep": 1.0},
-        {"path": "data/catch_7", "keep": 1.0},
-    ]
-    for kind in kinds:
-        add_run(tmp_path, "bve", data=kind).append(finals({"return": 0.0}))
-    assert [problem.label for problem in group(rows.find([tmp_path]))] == [
-        "catch · 1% of episodes · below mean",
-        "catch · data/catch",
-        "catch · noise0.25",
-        "catch · noise0.5",
-        "catch · other/catch",
-    ]
 
 
 def test_a_run_found_twice_counts_once(runs):
@@ -301,7 +261,9 @@ def test_equal_rows_give_an_equal_page(runs, tmp_path):
 def test_odd_names_survive(tmp_path):
     odd = 'a$b^{"]]>--> & [bold]\n漢\x01\ud800'
     for dataset in (0, 1):
-        file = add_run(tmp_path, "bve", dataset, data={"path": f"data/{odd}"}, id=f"{odd}{dataset}")
+        name = {"path": f"data/{odd}"}
+        job, other = f"{odd}{dataset}", {"recording": None}
+        file = add_run(tmp_path, "bve", dataset, data=name, id=job, facts=other)
         file.append([Row(300, "return", 0.5, 10), *finals({"return": 0.5, "overestimation": 0.0})])
     page = write_report([tmp_path], tmp_path / "out.html")
     assert ElementTree.fromstring(without_scripts(page.read_text())).tag == "html"

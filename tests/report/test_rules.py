@@ -130,7 +130,9 @@ def test_effects_are_paired_by_dataset_and_averaged_over_problems() -> None:
     assert effect is not None
     assert effect.value == ((1 + 3) / 2 - 6) / 2  # each problem counts alike
     assert effect.n == 5
-    assert (effect.low, effect.high) == ((1 - 6) / 2, (3 - 6) / 2)
+    # 1 and 3: the mean's deviation is 1; −6 each time adds nothing. One degree of freedom.
+    reach = 12.7062 * 1 / 2
+    assert (effect.low, effect.high) == pytest.approx((-2 - reach, -2 + reach), abs=1e-4)
 
 
 def test_shares_of_one_recording_count_once() -> None:
@@ -145,7 +147,8 @@ def test_shares_of_one_recording_count_once() -> None:
     # catch: (1 + 5)/2 and (3 + 1)/2; cartpole: 1 and 1.
     assert effect.value == ((3 + 2) / 2 + 1) / 2
     assert (effect.n, effect.fewest) == (4, 2)
-    assert (effect.low, effect.high) == ((2 + 1) / 2, (3 + 1) / 2)
+    reach = 12.7062 * 0.5 / 2  # of 3 and 2; cartpole's do not vary
+    assert (effect.low, effect.high) == pytest.approx((1.75 - reach, 1.75 + reach), abs=1e-4)
 
 
 def test_similar_scores_are_similar_everywhere() -> None:
@@ -248,8 +251,10 @@ def test_alike_compares_across_kinds_of_data() -> None:
     own = rules.alike(found, {"a": A}, is_quiet, is_noisy, 1)
     assert (own.verdict, own.effects["a"].value) == ("not here", 4.5)
     assert rules.alike(found, {"a": A}, is_quiet, is_noisy, 6).verdict == "reproduced"
-    other = rules.alike(found, {"a": A}, is_quiet, is_noisy, 1, B)
+    # 0, 1, 0, 1: ½ ± 3.182 · 0.289
+    other = rules.alike(found, {"a": A}, is_quiet, is_noisy, 1.5, B)
     assert (other.verdict, other.effects["a"].value) == ("reproduced", 0.5)
+    assert rules.alike(found, {"a": A}, is_quiet, is_noisy, 1.4, B).verdict == "partly"
 
 
 def test_steadier_counts_changes_up_and_down_alike() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rbve.report.across import Interval, interval, mean_of_tasks
+from rbve.report.across import Interval, mean_interval
 from rbve.report.claims.claim import Claim
 from rbve.report.statistics import Floats
 from rbve.report.verdicts import Judgement, Verdict, shown
@@ -76,7 +76,7 @@ def extrapolates(runs: Sequence[Run]) -> Judgement:
 
 
 def mean_error(run: Run, prefix: str) -> Interval:
-    return interval({"all": numbered(run, prefix)}, mean_of_tasks)
+    return mean_interval({"all": numbered(run, prefix)})
 
 
 def share_of(run: Run, prefix: str) -> float:

@@ -20,7 +20,10 @@ from rbve.report.study.gather import Shown, by_method, by_problem, problem_order
 
 Place = Callable[[Final], float | str]
 MEDIAN = "median of environments"
-MEDIAN_WORDS = "Last panel: the median of the environments' centres, as in the paper."
+MEDIAN_WORDS = (
+    "Last panel: the median of the environments' centres, as in the paper; bar: 95% bootstrap "
+    "interval, datasets resampled within each environment."
+)
 CHOSEN_WORDS = "Of methods with several settings: the one best on the other datasets."
 SHADES = ("#0072B2", "#D55E00", *OTHER_COLOURS)  # of categories
 
@@ -142,7 +145,7 @@ def chart(
 def note(found: Sequence[Final], measure: str) -> str:
     counts = [len({each.seed for each in own}) for own in by_problem(found).values()]
     return (
-        f"Dot: {measures.words(measure)}; bar: 95% bootstrap interval over datasets; faint: single "
+        f"Dot: {measures.words(measure)}; bar: 95% Student interval over datasets; faint: single "
         f"datasets; {measures.n_words(counts)}."
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -16,21 +16,21 @@ from rbve.report.study.html import paragraph, table
 from rbve.report.study.scores import BEST, COLOURS, OTHERS, Results, ways
 from rbve.report.table import number
 
-STATISTICS: dict[str, Callable[[Sequence[Floats]], Any]] = {
-    "mean": across.mean_of_tasks,
-    "median": across.median_of_tasks,
-    "interquartile mean": across.pooled_iqm,
+ByTask = Mapping[str, Floats]
+
+STATISTICS: dict[str, Callable[[ByTask], Interval]] = {
+    "mean": across.mean_interval,
+    "median": partial(across.interval, statistic=across.median_of_tasks),
+    "interquartile mean": partial(across.interval, statistic=across.pooled_iqm),
 }
 ABOUT_STATISTICS = (
     "mean and median: over problems, of each problem's mean over datasets; interquartile mean: of "
     "all problems' datasets, without the lowest and the highest quarter"
 )
-INTERVALS = "bar: 95% interval, datasets resampled within each problem (2,000 resamples)"
+RESAMPLED = "95% bootstrap interval, datasets resampled within each problem (2,000 resamples)"
 OURS = "R-BVE"
 TOLD = (0, 25, 50, 75, 90, 100)  # thresholds in the table of profiles
 PLACES = 41  # thresholds in the figure of profiles
-
-ByTask = Mapping[str, Floats]
 
 
 def complete(known: Results, way: str) -> dict[Shown, dict[str, Floats]]:
@@ -69,13 +69,14 @@ def charts(known: Results, slug: str) -> tuple[Chart, ...]:
 def statistics_of(known: Results, way: str) -> dict[str, dict[Shown, Interval]]:
     scores = complete(known, way)
     return {
-        name: {method: across.interval(own, statistic) for method, own in scores.items()}
+        name: {method: statistic(own) for method, own in scores.items()}
         for name, statistic in STATISTICS.items()
     }
 
 
 def point(x: float | str, found: Interval) -> Point:
-    return Point(x, found.value, found.low, found.high, found.n)
+    low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
+    return Point(x, found.value, low, high, found.n)
 
 
 def statistics_chart(known: Results, slug: str) -> Chart:
@@ -85,7 +86,8 @@ def statistics_chart(known: Results, slug: str) -> Chart:
     return Chart(
         name=f"{slug}-aggregates",
         title=f"Normalised score over {tasks_words(known)}",
-        note=f"{dots}; {INTERVALS}; {ABOUT_STATISTICS}. {n_words(known)}",
+        note=f"{dots}; bar: of the mean the 95% Student interval over datasets, of the others the "
+        f"{RESAMPLED}; {ABOUT_STATISTICS}. {n_words(known)}",
         kind="rows",
         x_label="method",
         y_label="normalised score",
@@ -129,7 +131,8 @@ def improvement_chart(known: Results, slug: str) -> Chart:
         name=f"{slug}-improvement",
         title=f"How likely {OURS} scores above another method",
         note=f"Share of pairs of datasets of one problem in which {OURS} scores higher, ties half, "
-        f"mean over problems; ½ = neither; {INTERVALS}; {ways(known)[OTHERS]}. {n_words(known)}",
+        f"mean over problems; ½ = neither; bar: {RESAMPLED}; {ways(known)[OTHERS]}. "
+        f"{n_words(known)}",
         kind="rows",
         x_label=f"{OURS} against",
         y_label=f"probability that {OURS} scores higher",
@@ -162,7 +165,7 @@ def profile_chart(known: Results, slug: str) -> Chart:
         name=f"{slug}-profiles",
         title="Performance profiles",
         note="Share of datasets on which a method scores above a threshold, every problem counting "
-        f"alike; higher is better. Band: 95% interval, datasets resampled within each problem; "
+        f"alike; higher is better. Band: {RESAMPLED}; "
         f"{ways(known)[OTHERS]}. {n_words(known)}",
         kind="lines",
         x_label="normalised score",
@@ -201,7 +204,7 @@ def n_words(known: Results) -> str:
 
 def text(found: Interval, places: int = 1) -> str:
     value, low, high = (number(each, places) for each in found[:3])
-    return f"{value} [{low}, {high}]"
+    return value if np.isnan(found.low) else f"{value} [{low}, {high}]"
 
 
 def tables(known: Results) -> str:

@@ -42,7 +42,8 @@ def chart(study: Study, found: Sequence[Final], slug: str, measure: str) -> Char
     return Chart(
         name=f"{slug}-{measure}-over-training".replace("_", "-"),
         title=TITLES[measure],
-        note=f"Line: {measures.words(measure)}; band or bar: 95% bootstrap interval; "
+        note=f"Line: {measures.words(measure)}; band or bar: 95% Student interval over "
+        "datasets; "
         f"{measures.n_words(counts)}. {CHOICE}{f' {UNKNOWN}' if empty else ''}",
         kind="lines",
         x_label="updates",

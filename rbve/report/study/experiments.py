@@ -141,8 +141,8 @@ def over_problems(name: str, slug: str, known: scores.Results) -> Section:
         f"{slug}-over-problems",
         prefixed(topic(name), "Scores over all problems"),
         paragraph(
-            "Every problem counts alike. Intervals resample datasets within each problem, "
-            "never problems."
+            "Every problem counts alike. The mean has a Student interval over datasets; the others "
+            "are bootstrapped: datasets resampled within each problem, never problems."
         ),
         named(aggregates.charts(known, slug), name),
         aggregates.tables(known),

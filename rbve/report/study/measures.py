@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from rbve.report import statistics
-from rbve.report.across import Scores, interval, median_of_tasks
+from rbve.report.across import interval, median_of_tasks
 from rbve.report.chart import Point, Scale
-from rbve.report.statistics import logarithm
+from rbve.report.statistics import Floats, logarithm
 from rbve.report.table import number
 
 NAMES = {
@@ -63,7 +63,7 @@ def unfolded(found: Centre) -> Centre:
 
 
 def centre(values: Iterable[float], measure: str) -> Centre:
-    """Mean over datasets with its bootstrap interval, on the measure's own scale."""
+    """Mean over datasets with its Student interval, on the measure's own scale."""
     given = np.array(list(values), np.float64)
     runaway = int((~np.isfinite(given)).sum())
     folded = measure in FOLDED
@@ -72,8 +72,8 @@ def centre(values: Iterable[float], measure: str) -> Centre:
     return unfolded(known) if folded else known
 
 
-def median_over(tasks: Scores, measure: str) -> Centre:
-    """Median over tasks of their centres, datasets resampled within each task."""
+def median_over(tasks: Mapping[str, Floats], measure: str) -> Centre:
+    """Median over tasks of their centres; interval: datasets resampled within each task."""
     folded = measure in FOLDED
     runaway = sum(int((~np.isfinite(values)).sum()) for values in tasks.values())
     known = {

@@ -87,7 +87,7 @@ def chart(study: Study, known: Results, slug: str) -> Chart:
     return Chart(
         name=f"{slug}-scores",
         title="Normalised score by method and problem",
-        note=f"{scale}. Dot: mean over datasets, {words[OTHERS]}{rings}; bar: 95% bootstrap "
+        note=f"{scale}. Dot: mean over datasets, {words[OTHERS]}{rings}; bar: 95% Student "
         f"interval over datasets; faint: single datasets; {n_words(counts)}.",
         kind="rows",
         x_label="method",

@@ -45,7 +45,9 @@ def test_fractions_by_hand(fractions):
     (line,) = chart.panels[0].series
     assert [point.x for point in line.points] == [1.0, 10.0]  # percent, scarce first
     assert line.points[0].y == pytest.approx(10**4 - 1)
-    assert line.points[1][1:5] == pytest.approx((99, 9, 999, 2))  # mean of powers 1 and 3
+    # Powers 1 and 3: 2 ± 12.706 · 1; below 0 the scale is turned round.
+    low, high = -(10**10.7062047 - 1), 10**14.7062047 - 1
+    assert line.points[1][1:5] == pytest.approx((99, low, high, 2), rel=1e-5)
     assert (10.0, pytest.approx(999.0)) in line.members
     (median,) = chart.panels[-1].series
     # mountain_car lacks 1%, so the median stands at 10% alone: powers 2, 1, 0.
@@ -143,10 +145,10 @@ def test_curves_show_the_setting_best_on_all_datasets():
     (returns,) = curves.charts(study_of(runs), finals_of(runs), "x")  # nobody measured errors
     (line,) = returns.panels[0].series
     # At 1000 the diverged run keeps its last value.
-    assert [point[:5] for point in line.points] == [
-        (500, 3.0, 2.0, 4.0, 2),
-        (1000, 6.0, 4.0, 8.0, 2),
-    ]
+    assert [(point.x, point.y, point.n) for point in line.points] == [(500, 3.0, 2), (1000, 6.0, 2)]
+    ends = [end for point in line.points for end in (point.low, point.high)]
+    wide = 12.7062  # Student, of two values
+    assert ends == pytest.approx([3 - wide, 3 + wide, 6 - 2 * wide, 6 + 2 * wide], abs=1e-3)
     assert {mark.name: mark.value for mark in returns.panels[0].marks} == {
         "behaviour mean": 0.2,
         "random": -0.6,

@@ -12,14 +12,17 @@ from rbve.report.study import measures
 
 def test_scores_are_averaged_as_they_are():
     found = measures.centre([0.0, 99.0], "normalised_return")
-    assert found == (49.5, 0.0, 99.0, 2, 0, False)
+    reach = 12.7062047 * 49.5  # Student, of two values
+    assert found[:3] == pytest.approx((49.5, 49.5 - reach, 49.5 + reach))
+    assert found[3:] == (2, 0, False)
 
 
 def test_errors_are_averaged_on_a_log_scale_and_turned_back():
-    # log₁₀(1 + x): 0 and 2, mean 1.
-    found = measures.centre([0.0, 99.0], "overestimation")
+    # log₁₀(1 + x): 0, 2 and 1: mean 1, standard error 1/√3.
+    found = measures.centre([0.0, 99.0, 9.0], "overestimation")
     assert found.value == pytest.approx(9.0)
-    assert (found.low, found.high) == (0.0, pytest.approx(99.0))
+    reach = 4.3026527 / math.sqrt(3)
+    assert (found.low, found.high) == pytest.approx((1 - 10 ** (reach - 1), 10 ** (1 + reach) - 1))
 
 
 def test_signed_errors_keep_their_sign():
@@ -47,7 +50,7 @@ def test_scores_that_are_not_finite_are_left_out_and_said():
 
 
 def test_text_has_the_interval_where_there_is_one():
-    assert measures.centre([0.0, 99.0], "return").text == "49.5 [0, 99.0]"
+    assert measures.centre([0.0, 99.0], "return").text == "49.5 [−579, 678]"
     assert measures.centre([3.0], "return").text == "3.00"
 
 

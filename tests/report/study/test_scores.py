@@ -34,9 +34,12 @@ def test_the_chart_shows_both_ways_with_intervals_and_single_datasets(choosing):
     (panel,) = chart.panels
     dots, rings = panel.series
     (dot,), (ring,) = dots.points, rings.points
-    # Of 27 resamples of (30, 0, 0) 8 are all 0 and 1 is all 30: more than 2.5% each.
-    assert (dot.x, dot.y, dot.low, dot.high, dot.n) == ("DDQN", 10.0, 0.0, 30.0, 3)
-    assert (ring.y, ring.low, ring.high) == (pytest.approx(100 / 3), 0.0, 100.0)
+    # The standard error of (30, 0, 0) is 10, that of (100, 0, 0) 100/3; two degrees of freedom.
+    t = 4.3026527
+    assert (dot.x, dot.y, dot.n) == ("DDQN", 10.0, 3)
+    assert (dot.low, dot.high) == pytest.approx((10 - 10 * t, 10 + 10 * t))
+    ends = (100 / 3, 100 / 3 * (1 - t), 100 / 3 * (1 + t))
+    assert (ring.y, ring.low, ring.high) == pytest.approx(ends)
     assert (dots.marker, rings.marker) == ("dot", "ring")
     assert sorted(dots.members) == [("DDQN", 0.0), ("DDQN", 0.0), ("DDQN", 30.0)]
     # The data's mean return .2 lies half-way between random −.6 and the reference 1.
@@ -144,8 +147,11 @@ def test_aggregates_by_hand(known):
     assert ours["median"] == 50.0
     assert ours["interquartile mean"] == pytest.approx((30 + 50 + 50 + 100) / 4)
     mean = next(v for m, v in found["mean"].items() if m.name == "R-BVE")
-    # Only catch varies, between 10 and 30 in a quarter of the resamples each.
-    assert (mean.low, mean.high) == (pytest.approx(160 / 3), pytest.approx(180 / 3))
+    # Only catch varies, 10 and 30: the standard error of its mean is 10, one degree of freedom.
+    reach = 12.7062047 * 10 / 3
+    assert (mean.low, mean.high) == pytest.approx((170 / 3 - reach, 170 / 3 + reach))
+    median = next(v for m, v in found["median"].items() if m.name == "R-BVE")
+    assert (median.low, median.high) == (50.0, 50.0)  # resampled: 10 to 30, 50, 100
     assert mean.n == 6
 
 
