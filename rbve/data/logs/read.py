@@ -62,9 +62,14 @@ def own_plan(own: Own, roles: Roles, options: Options) -> Plan:
 
 def end_notes(roles: Roles, options: Options) -> list[str]:
     """What was assumed about the ends of episodes; it decides whether values end there, too."""
-    if roles.cut == "rows" and roles.terminated is None and roles.truncated is None:
+    if (
+        options.ends is None
+        and roles.cut == "rows"
+        and roles.terminated is None
+        and roles.truncated is None
+    ):
         return ["no end flags: every transition goes on; pass --terminated NAME if some end"]
-    if roles.terminated is not None:
+    if roles.terminated is not None or options.ends is not None:
         return []
     ends = options.unflagged_ends
     other = "truncated" if ends == "terminated" else "terminated"
