@@ -147,19 +147,6 @@ def test_a_word_where_a_number_must_be(put: Put, column: str) -> None:
     assert "mixed types" in kinds(path, options)
 
 
-def test_decimal_commas_are_named(put: Put) -> None:
-    path = put('episode,x,action,reward\n1,"3,5",0,1\n1,4,0,1\n')
-    with pytest.raises(ValueError, match=r"'3,5'.*decimals need a point"):
-        read(path)
-    source = read(put('episode,x,action,reward\n1,"3,5",0,1\n1,"4,5",0,1\n'))
-    assert any("'x' holds numbers as text ('3,5')" in note for note in source.notes)
-
-
-def test_other_separators_are_named(put: Put) -> None:
-    with pytest.raises(ValueError, match="separated by something else than commas"):
-        read(put(PLAIN.replace(",", ";")))
-
-
 def test_missing_values_in_many_spellings(put: Put) -> None:
     for word in ("", "NA", "NaN", "nan", "N/A", "null", '""'):
         path = put(many(["1", word, "3"]))

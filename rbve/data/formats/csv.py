@@ -1,7 +1,8 @@
 """CSV log: one line per decision, columns by name.
 
-Plain or compressed (.csv.gz, .csv.zst). Columns and their types: rbve.data.logs. Text holds no
-more than values: arrays come back as numbered columns, actions that were never taken not at all.
+Fields between commas, semicolons, tabs or other signs; plain or compressed (.csv.gz, .csv.zst).
+Columns and their types: rbve.data.logs. Text holds no more than values: arrays come back as
+numbered columns, actions that were never taken not at all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rbve.data.source import OnFault, Source, refuse
 __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
 
 SUFFIX = ".csv"
-SUFFIXES = (SUFFIX, *(f"{SUFFIX}{extra}" for extra in COMPRESSION))
+SUFFIXES = tuple(f"{each}{extra}" for each in (SUFFIX, ".tsv") for extra in ("", *COMPRESSION))
 
 
 def recognises(path: Path) -> bool:
@@ -31,7 +32,8 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse) -> Source:
     report = Report(path, on_fault)
-    return read_log(TextLog(path, report), options or Options(), report)
+    options = options or Options()
+    return read_log(TextLog(path, options, report), options, report)
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:

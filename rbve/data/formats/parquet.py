@@ -32,6 +32,7 @@ KEY = b"rbve"  # of the file's metadata
 SCHEMA = 1
 MAX_ROWS = 1 << 16  # of a batch
 BATCH_BYTES = 1 << 24  # of a batch, about
+TEXT = ("delimiter", "decimal", "time_format")  # options for files without types
 BUFFER = 1 << 20  # bytes read at a time from each column
 
 
@@ -51,6 +52,10 @@ class ParquetLog:
 
     def __init__(self, path: Path, options: Options, report: Report) -> None:
         self.path, self.report = path, report
+        for name in TEXT:
+            if getattr(options, name) is not None:
+                flag = name.replace("_", "-")
+                raise ValueError(f"{path}: --{flag} is a choice for CSV logs; Parquet has types")
         if not path.stat().st_size:
             report.fatal("empty file", "is empty; a log needs one row per decision")
         try:

@@ -2,7 +2,8 @@
 
 options    which column is what
 log        what a file format has to offer; the reporter of faults
-text       text files as such a log; kinds: the types of their columns
+text       text files as such a log; dialect: what separates their fields; kinds: the types of
+           their columns; moments: times by a format
 roles      the options against the columns a file has; fit: whether their types suit
 survey     the action set, categories and statistics (gather), over the whole file
 columns    batches to NumPy columns (values)

@@ -56,12 +56,24 @@ class Report:
         self.path, self.on_fault = path, on_fault
         self.place: Callable[[int], str] = lambda row: f"row {row}"
         self.said: set[str] = set()
+        self.unread: list[str] = []  # what could not be read as it stands
 
     def fault(self, kind: str, text: str) -> None:
         text = one_line(text)
         if text not in self.said:
             self.said.add(text)
             self.on_fault(Fault(kind, f"{self.path}: {text}"))
+
+    def unreadable(self, kind: str, text: str) -> None:
+        """For what is there and was not understood; `stop` before anything rests on it."""
+        self.unread.append(one_line(text))
+        self.fault(kind, text)
+
+    def stop(self) -> None:
+        """Refuse what was unreadable, also where faults are collected."""
+        if self.unread:
+            more = f" ({len(self.unread) - 1} more like it)" if len(self.unread) > 1 else ""
+            raise ValueError(f"{self.path}: {self.unread[0]}{more}")
 
     def fatal(self, kind: str, text: str) -> NoReturn:
         """For what leaves nothing to read on with."""

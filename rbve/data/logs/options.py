@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rbve.registry import did_you_mean
 
 Ends = Literal["terminated", "truncated", "each"]
+EXAMPLE = datetime(2024, 5, 31, 14, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -44,16 +46,55 @@ class Options:
     # How episodes end in a log without end flags (default: terminated). each: every row is an
     # episode of one decision, as in a bandit's log.
     ends: Ends | None = None
+    # Of a CSV: what separates fields (a sign, or "tab"). Default: the one of , ; | and tab that the
+    # header and the first rows agree on.
+    delimiter: str | None = None
+    decimal: str | None = None  # of a CSV: the sign before decimals, "." (default) or ","
+    # Of a CSV: how --time is written, as in "%d.%m.%Y %H:%M". Default: numbers, or ISO 8601 as in
+    # 2024-05-31 14:00.
+    time_format: str | None = None
 
     def __post_init__(self) -> None:
         if self.ends not in (None, *get_args(Ends)):
             raise ValueError(f"ends must be 'terminated', 'truncated' or 'each'; got {self.ends!r}")
         if len(set(self.actions)) != len(self.actions):
             raise ValueError(f"actions must be different names; got {', '.join(self.actions)}")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ','; got {self.decimal!r}")
+        if self.delimiter is not None:
+            if self.sign is None:
+                raise ValueError(
+                    "delimiter must be one sign such as ';', or 'tab', and neither a quote nor a "
+                    f"line break; got {self.delimiter!r}"
+                )
+            if self.sign == self.decimal:
+                raise ValueError(f"delimiter and decimal cannot both be {self.decimal!r}")
+        if self.time_format is not None:
+            check_format(self.time_format)
+
+    @property
+    def sign(self) -> str | None:
+        """The delimiter itself; None where none is given, or no single sign."""
+        sign = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter or "")
+        return sign if len(sign) == 1 and sign.isascii() and sign not in '"\r\n\0' else None
 
     @property
     def unflagged_ends(self) -> Literal["terminated", "truncated"]:
         return "truncated" if self.ends == "truncated" else "terminated"
+
+
+def check_format(text: str) -> None:
+    """Refuse what no time can be read with."""
+    try:
+        datetime.strptime(EXAMPLE.strftime(text), text)
+        fits = "%" in text.replace("%%", "")
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            "time_format must say how times are written, as in '%d.%m.%Y %H:%M' (day, month, year, "
+            f"hour, minute); got {text!r}"
+        )
 
 
 def from_toml(path: str | Path) -> Options:

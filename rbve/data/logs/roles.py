@@ -144,8 +144,8 @@ class Resolver:
         names = self.log.names
         known = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
         text = f"no column {name!r}.{did_you_mean(name, names)} Columns: {known}; {remedy}"
-        if len(names) == 1 and not self.log.typed and any(sign in names[0] for sign in ";\t|"):
-            text += ". The fields seem to be separated by something else than commas: export again"
+        if len(names) == 1 and not self.log.typed:
+            text += ", or --delimiter if another sign separates the fields"
         if fatal:
             self.report.fatal("missing column", text)
         self.report.fault("missing column", text)

@@ -1,4 +1,4 @@
-"""Text files of comma-separated values: their rows, and the types of their columns.
+"""Text files of values with a sign between them: their rows, and the types of their columns.
 
 Text has no types, so they are settled over the whole file before anything else: a column is a
 number only if it is one in every row.
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from rbve.data.logs.dialect import delimiter_of
 from rbve.data.logs.kinds import NULLS, Seen, Settler, cast
 from rbve.data.logs.log import DAMAGE, Own, Report
 from rbve.data.logs.options import Options
@@ -98,13 +99,14 @@ class TextLog:
     own: Own | None = None
     shape: tuple[int, ...] | None = None
 
-    def __init__(self, path: Path, report: Report) -> None:
-        self.path, self.report = path, report
+    def __init__(self, path: Path, options: Options, report: Report) -> None:
+        self.path, self.options, self.report = path, options, report
         self.types: dict[str, pa.DataType] = {}
         self.total = path.stat().st_size
         self.compressed: Counted | None = None
         self.lines_are_rows = True
         self.ragged: list[Any] = []
+        self.notes: list[str] = []
         if not self.total:
             report.fatal("empty file", "is empty; a log needs a header and one row per decision")
         header = self.header()
@@ -139,7 +141,8 @@ class TextLog:
             stream.undecodable = (0, start[:20])
         self.report_lines(stream)
         text = start.removeprefix(codecs.BOM_UTF8).decode()
-        records = csv.reader(io.StringIO(text, newline=""))
+        self.delimiter, self.notes = delimiter_of(text, self.options)
+        records = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
         try:
             skip, record = next(((n, each) for n, each in enumerate(records) if each), (0, []))
         except csv.Error as error:
@@ -152,7 +155,8 @@ class TextLog:
 
     def settle(self, roles: Roles, options: Options) -> list[str]:
         columns = roles.columns
-        seen = {name: Seen() for name in columns}
+        decimal = self.options.decimal or "."
+        seen = {name: Seen(decimal, self.format_of(name, roles)) for name in columns}
         rows = 0
         for block in self.texts(columns):
             for name in columns:
@@ -162,13 +166,24 @@ class TextLog:
             self.report.fatal("empty file", "holds a header and no row; a log needs decisions")
         settler = Settler(roles, options, self.report)
         self.types = {name: settler.type(name, seen[name]) for name in columns}
-        return []
+        self.formats = {name: self.format_of(name, roles) for name in columns}
+        if settler.unread:
+            self.report.unreadable("mixed types", "; ".join(settler.unread))
+        self.report.stop()
+        return self.notes
+
+    def format_of(self, name: str, roles: Roles) -> str | None:
+        return self.options.time_format if name == roles.time else None
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for block in self.texts(columns):
             yield pa.record_batch(
-                [cast(block.column(name), self.types[name]) for name in columns], list(columns)
+                [self.cast(name, block.column(name)) for name in columns], list(columns)
             )
+
+    def cast(self, name: str, texts: pa.Array) -> pa.Array:
+        decimal = self.options.decimal or "."
+        return cast(texts, self.types[name], decimal, self.formats[name])
 
     def texts(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Blocks of rows, every column as text."""
@@ -192,15 +207,15 @@ class TextLog:
         """What was found wrong with lines while they were cut into fields."""
         if stream.undecodable is not None:
             line, found = stream.undecodable
-            self.report.fault(
+            self.report.unreadable(
                 "undecodable text",
                 f"line {line + 1}: not UTF-8 text ({found!r}); export the file again as UTF-8",
             )
         for row in self.ragged:
-            self.report.fault(
+            self.report.unreadable(
                 "ragged row",
                 f"line {row.number}: {row.actual_columns} fields, and the header names "
-                f"{row.expected_columns}; quote fields that hold commas",
+                f"{row.expected_columns}; quote fields that hold {self.delimiter!r}",
             )
         self.ragged.clear()
 
@@ -226,6 +241,8 @@ class TextLog:
             skip_rows_after_names=self.skip,
         )
         parse = arrow_csv.ParseOptions(
-            newlines_in_values=True, invalid_row_handler=self.skip_ragged
+            delimiter=self.delimiter,
+            newlines_in_values=True,
+            invalid_row_handler=self.skip_ragged,
         )
         return iter(arrow_csv.open_csv(stream, read, parse, convert))
