@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ ASCII = bytes(code if code < 128 else ord("?") for code in range(256))
 BLOCK = 1 << 22  # bytes parsed at a time
 COMPRESSION = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 PIECE = 1 << 16  # bytes read at a time in search of the header
+LINE_END = re.compile(rb"\n|\r(?!$)")
 MAX_HEADER = 1 << 22  # bytes; a longer one is no header
 
 
@@ -130,7 +132,7 @@ class TextLog:
         try:
             with self.open() as stream:
                 start = b""
-                while b"\n" not in start and len(start) < MAX_HEADER:
+                while not LINE_END.search(start) and len(start) < MAX_HEADER:
                     if not (more := stream.read(PIECE)):
                         break
                     start += more
@@ -140,6 +142,12 @@ class TextLog:
         if b"\0" in start[:200] and stream.undecodable is None:
             stream.undecodable = (0, start[:20])
         self.report_lines(stream)
+        if len(start) >= MAX_HEADER and not LINE_END.search(start):
+            self.report.fatal(
+                "damaged file",
+                f"its first line is longer than {MAX_HEADER:,} bytes, so no header of columns; the "
+                "first line names the columns",
+            )
         text = start.removeprefix(codecs.BOM_UTF8).decode()
         self.delimiter, self.notes = delimiter_of(text, self.options)
         records = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
