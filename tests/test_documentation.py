@@ -74,6 +74,17 @@ def test_the_page_on_memory(elsewhere: Path) -> None:
     assert (int(action), float(bit)) in ((1, 1.0), (0, -1.0))
 
 
+def test_an_environment_of_ones_own(elsewhere: Path) -> None:
+    (elsewhere / "corridor.py").write_text(blocks("docs/environments.md", "python"))
+    commands = [
+        line for line in blocks("docs/environments.md", "bash").splitlines() if "corridor" in line
+    ]
+    assert len(commands) == 3
+    for command in commands:
+        shown = run(["bash", "-c", command], elsewhere)
+    assert "return" in shown
+
+
 def test_studies_page_shows_the_scales_and_an_experiment_that_loads() -> None:
     from rbve.experiments import SCALES, Experiment
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,8 @@ from rbve import envs
 
 ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
 
-EnvName = Annotated[str, arg(help=f"Environment: {ENVS}.", metavar="ENV")]
+OWN = "gymnasium:MODULE:ID for one of your own, which MODULE registers (here or in PYTHONPATH)"
+EnvName = Annotated[str, arg(help=f"Environment: {ENVS}; {OWN}.", metavar="ENV")]
 AlgorithmFile = Annotated[
     Path | None,
     arg(
@@ -21,6 +23,13 @@ AlgorithmFile = Annotated[
     ),
 ]
 Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]
+
+
+def find_modules_here(env: str | None) -> None:
+    """Lets a user's 'gymnasium:MODULE:ID' be found in the working directory, as by `python -m`."""
+    kind, *rest = (env or "").split(":")
+    if kind == "gymnasium" and len(rest) > 1 and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
 
 
 def need_one(name: str, values: Sequence[Any]) -> None:

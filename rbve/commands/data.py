@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from rbve import console
-from rbve.commands.arguments import AlgorithmFile, EnvName, Json, need_one
+from rbve.commands.arguments import AlgorithmFile, EnvName, Json, find_modules_here, need_one
 from rbve.data import formats
 from rbve.data.logs.options import Options as LogColumns
 
@@ -60,6 +60,7 @@ def record(
     from rbve.audit.files import audit_path
 
     need_one("--seed", seed)
+    find_modules_here(env)
     folders = [out] if len(seed) == 1 else [out / str(one) for one in seed]
     with console.bar(f"recording {env}", len(seed), "") as bar:
         done = dict.fromkeys(seed, 0.0)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, UseAppendAction, arg
 
 from rbve import algorithms, console, experiments
-from rbve.commands.arguments import AlgorithmFile, EnvName, Json, need_one
+from rbve.commands.arguments import AlgorithmFile, EnvName, Json, find_modules_here, need_one
 from rbve.training.presets import PRESETS
 
 ALGORITHMS = ", ".join(algorithms.names())
@@ -81,7 +81,8 @@ def train(
         set: A setting of the algorithm, NAME=VALUE or NAME=VALUE,VALUE to try several; repeatable
             (rbve: lam, nu, beta, cap, filter, normalise, form, bounded; cql: alpha; ...).
         steps: Updates.
-        env: Where to evaluate; "auto" = where the data was recorded, "none" = nowhere.
+        env: Where to evaluate; "auto" = where the data says it was recorded, "none" = nowhere.
+            `rbve evaluate --help` lists environments, yours among them (gymnasium:MODULE:ID).
         seed: One or more seeds of weights and batches.
         learning_rate: One or more Adam step sizes.
         target_period: Updates between target syncs; 0 = steps / 800, so that under 1,600 steps the
@@ -130,7 +131,9 @@ def train(
     need_one("--seed", seed)
     need_one("--learning-rate", learning_rate)
     refs = [DataRef(str(path), keep, keep_seed, side, action, fingerprint(path)) for path in data]
-    where = grid.evaluation_env(data, env)
+    find_modules_here(env)
+    where, missing = grid.evaluation_env(data, env)
+    console.show_notes(missing)
     opened = [api.load(path, verify=False) for path in data]
     stack = stack or frames_to_join([each.obs_shape for each in opened])
     specs = []
@@ -201,6 +204,7 @@ def evaluate(
     """
     from rbve import api
 
+    find_modules_here(env)
     figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed, algorithm)
     console.show_figures(f"{policy} in {env}", figures, as_json)
 

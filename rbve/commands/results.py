@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rbve import console
-from rbve.commands.arguments import AlgorithmFile, Json, need_one
+from rbve.commands.arguments import AlgorithmFile, Json, find_modules_here, need_one
 
 
 def follow(
@@ -29,7 +29,8 @@ def follow(
     Run it again after an interruption. `rbve report` shows its figures in place of training's own.
 
     Args:
-        env: Where to evaluate; needed where training names none.
+        env: Where to evaluate; needed where training names none, or one of your own
+            (gymnasium:MODULE:ID).
         episodes: Episodes per evaluation. Default: as the run says.
         epsilon: Share of random actions. Default: as the run says (0.4^8).
         seed: Seed of the episodes.
@@ -45,6 +46,7 @@ def follow(
         shown = found.figures.get("return", found.figures.get("final/return"))
         print(f"{found.folder.name}: step {found.step}: return {shown:.6g}", file=sys.stderr)
 
+    find_modules_here(env)
     plan = Plan(env, episodes, epsilon, seed, algorithm)
     if not once and not runs_below(runs):
         print(f"waiting for runs below {runs}", file=sys.stderr)

@@ -10,6 +10,7 @@ import difflib
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -55,6 +56,39 @@ def load(name: str, noise: float = 0.0) -> Env | HostEnv:
         return base.NoisyHostEnv(outside, noise) if noise > 0.0 else outside
     env: Env = make(**_options(name, make, option)) if colon else make()
     return base.with_action_noise(env, noise)
+
+
+class NotHere(ValueError):
+    """A file names an environment in due form, and it cannot be had here as it was there."""
+
+
+def named_in_file(name: Any, file: str | Path, settings: Any = None) -> str | None:
+    """The name of an environment that a file gives, checked before it is loaded.
+
+    Gymnasium imports the module in 'gymnasium:MODULE:ID'. No file may ask for that, so from files
+    only ids pass that are registered already. `settings` are those the file says it was made with.
+    """
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise ValueError(
+            f"{file}: the name of its environment is {str(name)[:80]}, which is no text; name the "
+            "environment yourself with --env"
+        )
+    kind, _, option = name.partition(":")
+    if kind not in ADAPTERS and kind not in names():
+        raise ValueError(f"{file}: {_unknown(name[:80], kind[:80])}; name one yourself with --env")
+    if kind == "gymnasium":
+        if ":" in option:
+            raise ValueError(
+                f"{file}: names the environment {name[:80]!r}, and no module is imported because a "
+                "file names it; if you trust that module, name the environment yourself with --env"
+            )
+        from rbve.envs import gymnasium
+
+        if reason := gymnasium.why_not(option, settings):
+            raise NotHere(f"{file}: its environment is {name[:80]!r}, {reason}")
+    return name
 
 
 def _options(name: str, make: Any, option: str) -> dict[str, int | str]:

@@ -1,12 +1,14 @@
 """Any Gymnasium environment with discrete actions and Box or Discrete observations.
 
 Actions are numbered from 0, whatever the space starts from. A Box observation keeps its
-shape and becomes float32 (uint8, as of images, stays uint8); a Discrete one is one-hot. Where the
-environment's info holds an `action_mask`, as Taxi-v4's does, it says which actions are legal.
+shape and becomes float32 (uint8, as of images, stays uint8); a Discrete one is one-hot, and
+`categories` names its values. Where the environment's info holds an `action_mask`, as Taxi-v4's
+does, it says which actions are legal.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +35,12 @@ class GymnasiumEnv:
             )
         observations = env.observation_space
         self._one_hot: tuple[int, int] | None = None  # first value and number of values
+        self.categories: tuple[str, ...] = ()  # the values of a Discrete observation
         if isinstance(observations, spaces.Discrete):
-            self._one_hot = (int(observations.start), int(observations.n))
-            self.obs_shape: tuple[int, ...] = (int(observations.n),)
+            start, count = int(observations.start), int(observations.n)
+            self._one_hot = (start, count)
+            self.categories = tuple(str(start + index) for index in range(count))
+            self.obs_shape: tuple[int, ...] = (count,)
         elif isinstance(observations, spaces.Box):
             self.obs_shape = tuple(observations.shape)
         else:
@@ -87,13 +92,44 @@ class GymnasiumEnv:
         return np.asarray(np.arange(count) == int(obs) - start, dtype=np.float32)
 
 
+def why_not(env_id: str, settings: Any = None) -> str:
+    """Why an id that a file gives means nothing here, or something else; empty where it is fine.
+
+    `settings` are the file's {"kwargs", "max_episode_steps", "wrappers"}: an id alone is not the
+    environment if it was made with others than the registered ones.
+    """
+    try:
+        import gymnasium
+    except ImportError:
+        return f"which needs the package gymnasium ({INSTALL})"
+    spec = gymnasium.registry.get(env_id)
+    if spec is None:
+        return "which Gymnasium does not register by itself"
+    if settings is None:
+        return ""
+    registered = {
+        "kwargs": spec.kwargs,
+        "max_episode_steps": spec.max_episode_steps,
+        "wrappers": [wrapper.name for wrapper in spec.additional_wrappers],
+    }
+    made = settings if isinstance(settings, dict) else {}
+    for part, own in registered.items():
+        if made.get(part) != own:
+            return f"made with {part} {str(made.get(part))[:200]}, not Gymnasium's {own}"
+    return ""
+
+
 def make(env_id: str, **kwargs: Any) -> HostEnv:
-    """Makes `gymnasium.make(env_id, **kwargs)`, e.g. of 'CartPole-v1'."""
+    """Makes `gymnasium.make(env_id, **kwargs)`, e.g. of 'CartPole-v1'.
+
+    'MODULE:ID' imports MODULE first, which registers ID.
+    """
     name = f"gymnasium:{env_id}"
     try:
         import gymnasium
     except ImportError as error:
         raise ImportError(f"{name} needs the package gymnasium: {INSTALL} ({error})") from error
+    find_module(name, env_id.rpartition(":")[0])
     try:
         env = gymnasium.make(env_id, **kwargs)
     except (gymnasium.error.Error, ImportError) as error:
@@ -103,3 +139,17 @@ def make(env_id: str, **kwargs: Any) -> HostEnv:
     except ValueError:
         env.close()
         raise
+
+
+def find_module(name: str, module: str) -> None:
+    """Imports the module that registers an environment, if one is named."""
+    try:
+        if module:
+            importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # found, and what it imports itself is missing
+        raise ValueError(
+            f"{name} cannot be made: No module named {module!r} in PYTHONPATH, among the installed "
+            "packages or, for the command line, in the working directory"
+        ) from error

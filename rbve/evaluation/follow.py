@@ -20,6 +20,7 @@ import jax
 
 from rbve import envs, rows
 from rbve.data import load
+from rbve.data.features import Features
 from rbve.data.inputs import input_shape
 from rbve.envs._atari_games import with_reference
 from rbve.envs.base import Env
@@ -59,7 +60,7 @@ class Plan:
         )
 
     def of(self, spec: dict[str, Any], folder: Path) -> Settled:
-        env = self.env or spec["env"]
+        env = self.env or envs.named_in_file(spec["env"], folder)
         if env is None:
             raise ValueError(f"{folder}: the run names no environment; say which with --env")
         return Settled(
@@ -198,7 +199,7 @@ def check_fit(folder: Path, plan: Plan) -> None:
         return
     stack = job["spec"]["stack"]
     shape = data.obs_shape if data.features is not None else input_shape(data, stack)
-    frames_joined(world, Fitting(shape, data.actions, {"job": job}))
+    frames_joined(world, Fitting(shape, data.actions, {"job": job}, data.features))
 
 
 class Fitting(NamedTuple):
@@ -207,6 +208,7 @@ class Fitting(NamedTuple):
     obs_shape: tuple[int, ...]
     actions: Sequence[str]
     info: dict[str, Any]
+    features: Features | None
 
 
 def evaluate_one(folder: Path, policy: Policy, plan: Plan, final: bool) -> Iterator[Evaluated]:

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-from rbve import algorithms
+from rbve import algorithms, envs
 from rbve.data.formats import load
+from rbve.envs.base import Env
 from rbve.training.spec import DataRef, Job, Spec
 
 
@@ -51,15 +52,36 @@ def combinations(names: Sequence[str], settings: Sequence[str]) -> list[tuple[st
     return result
 
 
-def evaluation_env(data: Sequence[Path], env: str) -> str | None:
-    """Where to evaluate: the named environment, or the one the data was recorded in."""
+def evaluation_env(data: Sequence[Path], env: str) -> tuple[str | None, list[str]]:
+    """Where to evaluate: the named environment, or the one the data was recorded in; and notes."""
     if env == "none":
-        return None
+        return None, []
     if env != "auto":
-        return env
-    recorded = {load(path, verify=False).provenance.get("env") for path in data}
-    if len(recorded) > 1:
+        return env, []
+    found = [recorded_in(path) for path in data]
+    if len({name for name, _ in found}) > 1:
         raise ValueError(
             "the datasets come from different environments; train them one by one, or name --env"
         )
-    return recorded.pop()
+    return found[0][0], [note for _, note in found if note]
+
+
+def recorded_in(path: Path) -> tuple[str | None, str]:
+    """The environment a dataset names, or None and why it is of no use here."""
+    about = load(path, verify=False).provenance
+    try:
+        name = envs.named_in_file(about.get("env"), path, about.get("env_settings"))
+        if name and about.get("format") == "minari":
+            playable(name, path)  # others recorded there, maybe what no adapter here can show
+    except envs.NotHere as error:
+        return None, f"{error}; nothing is evaluated (name an environment with --env)"
+    return name, ""
+
+
+def playable(name: str, path: Path) -> None:
+    try:
+        world = envs.load(name)
+    except (ValueError, ImportError) as error:
+        raise envs.NotHere(f"{path}: {error}") from error
+    if not isinstance(world, Env):
+        world.close()
