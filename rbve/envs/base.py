@@ -134,6 +134,10 @@ class NoisyHostEnv:
         return getattr(self._env, "ram", None)
 
     @property
+    def categories(self) -> tuple[str, ...]:
+        return categories(self._env)
+
+    @property
     def shows_final(self) -> bool:
         return shows_final(self._env)
 
@@ -144,6 +148,11 @@ class NoisyHostEnv:
 def shows_final(env: HostEnv) -> bool:
     """Whether a truncated episode ends with a view of its own; most environments do not say."""
     return getattr(env, "shows_final", True)
+
+
+def categories(env: Any) -> tuple[str, ...]:
+    """The values that a one-hot observation stands for; none where observations are numbers."""
+    return getattr(env, "categories", ())
 
 
 def random_action(rng: np.random.Generator, actions: int, legal: np.ndarray | None) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rbve.envs.base import Env
+import numpy as np
+
+from rbve.data.features import Features
+from rbve.envs.base import Env, categories
 from rbve.training.spec import INT32
 
 
@@ -39,11 +42,33 @@ def frames_in(shape: tuple[int, ...], wanted: tuple[int, ...], stack: int) -> in
     return stack if joined_shape(shape, stack) == wanted else None
 
 
+def category_codes(env: Any, features: Features | None) -> np.ndarray | None:
+    """What the data holds for each value of an environment that shows one of a set of values.
+
+    The environment shows it one-hot, the data as the index of a category. None where either does
+    not; ValueError where a value of the environment is no category of the data.
+    """
+    values = categories(env)
+    if not values or features is None:
+        return None
+    column, *others = features.columns
+    if others or column.kind != "category":
+        return None
+    missing = [value for value in values if value not in column.categories]
+    if missing:
+        raise ValueError(
+            f"{env.name} shows {missing[0]!r} and {len(missing) - 1} more of {len(values)} values, "
+            f"which the column {column.name!r} of the data never does"
+        )
+    return np.array([column.categories.index(value) for value in values])
+
+
 def frames_joined(env: Any, policy: Any) -> int:
     """How many observations of `env` make one of the policy's; ValueError where they do not fit."""
     seen, wanted = tuple(env.obs_shape), tuple(policy.obs_shape)
     told = int(policy.info.get("job", {}).get("spec", {}).get("stack", 1))
-    stack = frames_in(seen, wanted, told)
+    coded = category_codes(env, policy.features) is not None
+    stack = 1 if coded else frames_in(seen, wanted, told)
     if stack is None or len(env.actions) != len(policy.actions):
         raise ValueError(
             f"{env.name} has observations {seen} and {len(env.actions)} actions; the policy takes "

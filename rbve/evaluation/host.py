@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve.envs.base import HostEnv
-from rbve.evaluation.fit import frames_joined
 from rbve.evaluation.lanes import Lanes, Trace, play
 from rbve.evaluation.players import PolicyPlayer
 from rbve.evaluation.rollout import Evaluation, measure
@@ -31,7 +30,7 @@ def evaluate_on_host(
 ) -> Evaluation:
     """Episode k of a seed is the same however many are asked for; lanes play side by side."""
     lanes = env if isinstance(env, Lanes) else Lanes([env])
-    player = PolicyPlayer(policy, frames_joined(lanes, policy))
+    player = PolicyPlayer.for_lanes(policy, lanes)
     traces = list(play(lanes, player, episodes, epsilon, seed, salt=salt))
     return measure_traces(traces, gamma, clip_rewards)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rbve import envs
-from rbve.envs.base import Env, HostEnv, random_action, shows_final
+from rbve.envs.base import Env, HostEnv, categories, random_action, shows_final
 from rbve.evaluation.fit import joined_shape
 
 LANES = 8  # episodes side by side; fixed, as rounding may depend on the size of a batch
@@ -40,6 +40,7 @@ class Lanes:
         self.count = min(len(envs), LANES)
         self.name, self.obs_shape, self.actions = envs[0].name, envs[0].obs_shape, envs[0].actions
         self.shows_final = shows_final(envs[0])
+        self.categories = categories(envs[0])
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Outcome]:
         """Starts an episode in each lane named."""

@@ -8,7 +8,8 @@ from typing import Protocol
 import jax.numpy as jnp
 import numpy as np
 
-from rbve.evaluation.lanes import LANES, Decision, Outcome
+from rbve.evaluation.fit import category_codes, frames_joined
+from rbve.evaluation.lanes import LANES, Decision, Lanes, Outcome
 from rbve.networks.recurrent import Seen
 from rbve.policy import Policy, forward, recall
 from rbve.types import Array, Head
@@ -17,8 +18,13 @@ from rbve.types import Array, Head
 class PolicyPlayer:
     """One forward pass for all lanes."""
 
-    def __init__(self, policy: Policy, stack: int = 1) -> None:
-        self.policy, self.stack = policy, stack
+    @staticmethod
+    def for_lanes(policy: Policy, lanes: Lanes) -> PolicyPlayer:
+        codes = category_codes(lanes, policy.features)
+        return PolicyPlayer(policy, frames_joined(lanes, policy), codes)
+
+    def __init__(self, policy: Policy, stack: int = 1, codes: np.ndarray | None = None) -> None:
+        self.policy, self.stack, self.codes = policy, stack, codes
         self.memory = policy.network.start(LANES) if policy.memory else None
         self.fresh: set[int] = set()  # lanes whose episode has just begun
 
@@ -29,6 +35,8 @@ class PolicyPlayer:
         self, obs: np.ndarray, legal: np.ndarray | None, waiting: Mapping[int, Outcome]
     ) -> Decision:
         policy = self.policy
+        if self.codes is not None:  # one-hot values become the data's categories
+            obs = self.codes[obs.argmax(axis=-1)][:, None]
         head = self.heads(policy.input(obs), waiting)
         scores = policy.algorithm.scores(head, legal, policy.config, policy.options)
         q = np.asarray(policy.shown(head).q) if policy.algorithm.values else None

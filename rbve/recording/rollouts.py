@@ -14,7 +14,6 @@ from rbve import ops
 from rbve.data.dataset import NO_ACTION, Episode
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.actor import Look
-from rbve.evaluation.fit import frames_joined
 from rbve.evaluation.lanes import Lanes, Player, Trace, play
 from rbve.evaluation.players import PolicyPlayer, UniformPlayer
 from rbve.policy import Policy
@@ -133,7 +132,7 @@ def player_of(policy: Policy | Player | None, lanes: Lanes) -> Player:
     if policy is None:
         return UniformPlayer()
     if isinstance(policy, Policy):
-        return PolicyPlayer(policy, frames_joined(lanes, policy))
+        return PolicyPlayer.for_lanes(policy, lanes)
     return policy
 
 

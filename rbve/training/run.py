@@ -18,7 +18,7 @@ from rbve import envs
 from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.envs.base import Env
-from rbve.evaluation.fit import frames_in
+from rbve.evaluation.fit import category_codes, frames_in
 from rbve.evaluation.host import evaluate_on_host
 from rbve.evaluation.lanes import LANES, open_lanes
 from rbve.evaluation.rollout import make_rollout
@@ -198,7 +198,8 @@ def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[.
 def check_fit(name: str, env: Any, dataset: Dataset, stack: int) -> None:
     shape = dataset.obs_shape if dataset.features is not None else input_shape(dataset, stack)
     stacked = None if isinstance(env, Env) else frames_in(tuple(env.obs_shape), shape, stack)
-    fits = stacked is not None or tuple(env.obs_shape) == shape
+    coded = category_codes(env, dataset.features) is not None
+    fits = coded or stacked is not None or tuple(env.obs_shape) == shape
     if not fits or len(env.actions) != dataset.num_actions:
         raise ValueError(
             f"environment {name} has observations {tuple(env.obs_shape)} and {len(env.actions)} "

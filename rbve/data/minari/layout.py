@@ -152,12 +152,27 @@ def origin(said: dict[str, Any], folder: Path) -> dict[str, Any]:
     for key in ("dataset_id", "minari_version", "algorithm_name", "author", "code_permalink"):
         if isinstance(said.get(key), str | list):
             found[key] = said[key]
+    return {**found, **made_in(said.get("env_spec"))}
+
+
+def made_in(spec: Any) -> dict[str, Any]:
+    """The environment, where it is one of Gymnasium's by a plain id, and what it was made with.
+
+    `rbve.envs.named_in_file` decides later whether it can be had.
+    """
     try:
-        env = json.loads(said["env_spec"])["id"]
-    except (KeyError, TypeError, ValueError, RecursionError):
-        return found
-    # Not "env", where training would evaluate: Gymnasium may lack what made this data.
-    return {**found, "env_id": str(env)}
+        told = json.loads(spec)
+        env = str(told["id"])
+        kwargs = {k: v for k, v in told.get("kwargs", {}).items() if k != "render_mode"}
+        wrappers = [str(each["name"]) for each in told.get("additional_wrappers", ())]
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return {}
+    limit = told.get("max_episode_steps")
+    settings = {"kwargs": kwargs, "max_episode_steps": limit, "wrappers": wrappers}
+    found: dict[str, Any] = {"env_id": env}
+    if ":" not in env:
+        found |= {"env": f"gymnasium:{env}", "env_settings": settings}
+    return found
 
 
 def describe(part: Dataset, dtype: np.dtype, name: str, data_format: str) -> dict[str, Any]:
