@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
@@ -69,6 +70,37 @@ def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
     return ops.scale_to_range(bits, count)
 
 
+def checked(name: str, said: Any, items: tuple[int, ...]) -> tuple[Array, dict[str, Array]]:
+    """What a loss returned: one value per item, and metrics of as many or of one.
+
+    Looked at while the program is traced. A mean, for one, would train too, with other weights.
+    """
+    needed = f"the loss of {name} needs to return (loss, metrics): "
+    if not isinstance(said, tuple) or len(said) != 2 or not isinstance(said[1], dict):
+        raise ValueError(f"{needed}an array and a dict of arrays; it returned {described(said)}")
+    loss, metrics = said
+    if jnp.shape(loss) != items or not jnp.issubdtype(jnp.result_type(loss), jnp.floating):
+        raise ValueError(
+            f"{needed}the loss holds one number per item, floats of shape {items}; it returned "
+            f"{described(loss)}"
+        )
+    for metric, value in metrics.items():
+        if jnp.shape(value) not in (items, (1,), ()):
+            raise ValueError(
+                f"{needed}metrics hold one number per item, shape {items}, or a single one; "
+                f"{metric!r} is {described(value)}"
+            )
+    return loss, metrics
+
+
+def described(said: Any) -> str:
+    if isinstance(said, jax.Array | np.ndarray):
+        return f"{said.dtype} of shape {said.shape}"
+    if isinstance(said, tuple):
+        return f"a tuple of {len(said)} ({', '.join(map(described, said))})"
+    return f"a {type(said).__name__}"
+
+
 def make_program(
     spec: Spec, layout: Layout | SequenceLayout, split: Callable[[Tree], Tree] = lambda tree: tree
 ) -> Program:
@@ -109,7 +141,8 @@ def make_program(
             views = of_pairs(online, target, inputs, draws)
         else:
             views = of_sequences(online, target, inputs, spec.burn_in, draws)
-        value, metrics = algorithm.loss(views, batch, config, options, td, mixture)
+        said = algorithm.loss(views, batch, config, options, td, mixture)
+        value, metrics = checked(algorithm.name, said, batch.action.shape)
         valid = jnp.sum(batch.weight)
         metrics = {"loss": value, **metrics}
         if isinstance(inputs, Sequences):  # of which some steps do not count

@@ -195,3 +195,41 @@ def test_no_file_runs_what_it_names(
     assert not marker.exists()
     algorithms.load(str(evil))
     assert marker.exists()  # as it would have been
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("jnp.mean(value), metrics", r"floats of shape \(16,\); it returned float32 of shape \(\)"),
+        ("value[:, None], metrics", r"it returned float32 of shape \(16, 1\)"),
+        ("0.0, metrics", "it returned a float"),
+        ("value > 0, metrics", r"floats of shape \(16,\); it returned bool of shape \(16,\)"),
+        ("value", r"an array and a dict of arrays; it returned float32 of shape \(16,\)"),
+        (
+            "(value, metrics, 1)",
+            r"it returned a tuple of 3 \(float32 of shape \(16,\), a dict, a int",
+        ),
+        ("value, {'q': views.now.q}", r"'q' is float32 of shape \(16, 3\)"),
+    ],
+)
+def test_a_loss_of_another_shape_is_refused(
+    train: Callable[..., Path], tmp_path: Path, said: str, words: str
+) -> None:
+    wrong = (
+        "    value, metrics = dqn.loss(views, batch, config, options, td, key)\n    return " + said
+    )
+    source = MINE.format(base="dqn").split("    return dqn.loss")[0] + wrong
+    file = tmp_path / "mine.py"
+    file.write_text(source.replace("from rbve import ops", "import jax.numpy as jnp"))
+    with pytest.raises(ValueError, match=f"loss of .*mine.py needs to return.*{words}"):
+        train(file)
+
+
+def test_metrics_may_be_single_numbers(train: Callable[..., Path], tmp_path: Path) -> None:
+    first = "    value, metrics = dqn.loss(views, batch, config, options, td, key)\n"
+    own = first + "    return value, {'largest': value.max(), 'two': 2.0}\n"
+    file = tmp_path / "mine.py"
+    file.write_text(MINE.format(base="dqn").split("    return dqn.loss")[0] + own)
+    found = rows.read(train(file) / rows.FILE)
+    assert found.last("train/largest") > found.last("train/loss")  # type: ignore[operator]
+    assert found.last("train/two") == 2
