@@ -145,6 +145,21 @@ def test_policy_objects_obey_masks(name: str, trained: dict[str, Policy], data: 
     assert taken == {(int(row), int(action)) for row, action in np.argwhere(masks)}
 
 
+@pytest.mark.parametrize("name", algorithms.names())
+def test_policies_of_masked_data_have_to_be_told(name: str, trained: dict[str, Policy]) -> None:
+    """Most of them would choose what no row of the data allows."""
+    policy = trained[name]
+    assert policy.masked
+    obs = np.eye(STEPS + 1, dtype=np.float32)[:STEPS]
+    with pytest.raises(ValueError, match="need legal="):
+        policy.act(obs)
+    allowed = [pairs(time) for time in range(STEPS)]
+    chosen = policy.act(obs, legal=allowed)
+    assert all(action in pair for action, pair in zip(np.asarray(chosen), allowed, strict=True))
+    free = np.asarray(policy.act(obs, legal="all"))
+    np.testing.assert_array_equal(free, policy.scores(obs, legal="all").argmax(axis=1))
+
+
 def test_masks_that_cannot_be_obeyed(trained: dict[str, Policy], data: Dataset) -> None:
     policy = trained["rbve"]
     with pytest.raises(ValueError, match=r"each of 4 actions.*; got the shape \(3,\)"):

@@ -103,15 +103,21 @@ def test_a_policy_without_named_columns_says_so(policy: Policy) -> None:
 @pytest.mark.parametrize(
     ("legal", "message"),
     [
-        (["wait", "treat"], "True or False for each of 2 actions; got .'wait', 'treat'"),
-        (["False", "False"], "True or False for each of 2 actions"),
-        ([0, 2], "True or False for each of 2 actions"),
+        (["wait", "treet"], "unknown action 'treet'. Did you mean 'treat'"),
+        (["False", "False"], "unknown action 'False'"),
+        (["wait", "wait"], "names action 'wait' twice; it needs True or False for each of 2"),
+        ("treat", r"a list of ids or names \('wait', 'treat'\); got 'treat'"),
+        ([0, 2], r"id in \[0, 1\] or a name \(wait, treat\); got 2"),
+        ([-1], r"id in \[0, 1\].*; got -1"),
+        ([0.5, 0.5], r"id in \[0, 1\].*; got 0.5"),
+        ([], "allows no action"),
+        ([["wait"], ["treat"]], r"once or for each observation; got the shape \(2, 2\)"),
         ([[1, 0], [0, 1]], r"once or for each observation; got the shape \(2, 2\)"),
         ([True], r"got the shape \(1,\)"),
     ],
 )
 def test_masks_that_do_not_fit(policy: Policy, legal: Any, message: str) -> None:
-    """Names are no masks: as truth values all of them would be allowed."""
+    """Words are names: as truth values all of them would be allowed."""
     with pytest.raises(ValueError, match=message):
         policy.decide(row("ICU"), legal=legal)
 
@@ -123,6 +129,43 @@ def test_masks_once_or_for_each_row(policy: Policy) -> None:
         assert policy.act(row("ICU"), epsilon=1, rng=rng, legal=mask) == 0
     each = [[True, False], [False, True]]
     assert policy.decide([row("ICU"), row("A")], legal=each) == ["wait", "treat"]
+
+
+def test_legal_actions_by_name_and_by_id(policy: Policy) -> None:
+    for only in (["wait"], ("wait",), {"wait"}, [0], np.array([0]), [["wait"]], [[0]]):
+        assert policy.decide(row("ICU"), legal=only) == "wait"
+    both = [row("ICU"), row("A")]
+    assert policy.decide(both, legal=["treat"]) == ["treat", "treat"]
+    assert policy.decide(both, legal=[["wait"], ["treat", "wait"]]) == ["wait", "wait"]
+    assert policy.decide(both, legal=[[0], [1]]) == ["wait", "treat"]
+    # As many numbers as actions, all 0 or 1, are a mask; of other lengths they are ids.
+    assert policy.decide(both, legal=np.array([0, 1], np.int8)) == ["treat", "treat"]
+    assert policy.decide(both, legal=np.array([[0, 1], [1, 0]], np.int8)) == ["treat", "wait"]
+
+
+def test_where_the_data_had_masks_decisions_need_them(policy: Policy, tmp_path: Path) -> None:
+    assert policy.decide(row("ICU"), legal="all") == policy.decide(row("ICU")) == "treat"
+    dataclasses.replace(policy, masked=True).save(tmp_path / "p.safetensors")
+    careful = Policy.load(tmp_path / "p.safetensors")
+    assert careful.masked
+    session, rng = careful.start(), np.random.default_rng(0)
+    calls: list[Callable[..., Any]] = [
+        lambda **legal: careful.decide(row("ICU"), **legal),
+        lambda **legal: careful.act(row("ICU"), **legal),
+        lambda **legal: careful.act(row("ICU"), 1.0, rng, **legal),
+        lambda **legal: careful.scores(row("ICU"), **legal),
+        lambda **legal: session.act(row("ICU"), **legal),
+        lambda **legal: session.decide(row("ICU"), **legal),
+    ]
+    needed = r"need legal=: True or False for each of 2 .*ids or names .*; or legal='all'"
+    for call in calls:
+        with pytest.raises(ValueError, match=needed):
+            call()
+        call(legal="all")
+        call(legal=["wait"])
+    assert careful.decide(row("ICU"), legal=["wait"]) == "wait"
+    assert session.decide(row("ICU"), legal=["wait"]) == "wait"
+    assert careful.decide([row("ICU"), row("ICU")], legal=[["wait"], [1]]) == ["wait", "treat"]
 
 
 def test_rows_that_have_to_be_remembered(small_job: Callable[..., Job], tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def write(path: Path, inputs: tuple[int, ...], **fields: Any) -> None:
         "hidden": hidden_for(torso, fields["hidden"], fields["memory"]),
         "memory": fields["memory"],
         "rescaled": fields["rescaled"],
+        "masked": fields["masked"],
         "info": dict(fields["info"]),
         "features": None if features is None else features.to_json(),
     }
@@ -81,6 +82,7 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
         "torso": torso,
         "memory": memory,
         "rescaled": bool(info.get("rescaled", False)),
+        "masked": bool(info.get("masked", False)),  # files of earlier versions do not tell
     }
 
 

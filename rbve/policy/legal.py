@@ -1,27 +1,101 @@
-"""Which actions may be taken, as a caller says it."""
+"""Which actions may be taken, as a caller says it: a mask, ids, names, or "all".
+
+Booleans are a mask, and so are numbers that are all 0 or 1 and as many as there are actions, since
+Gymnasium's masks are of int8. Other whole numbers are ids. Text is names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from rbve.registry import did_you_mean
 
-def read_mask(legal: Any, actions: Sequence[str], shape: tuple[int, ...]) -> np.ndarray:
-    """Booleans of `shape`, (A,) or (B, A)."""
-    mask = np.asarray(legal)
-    if mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
+ALL = "all"
+
+
+def read_legal(
+    legal: Any, actions: Sequence[str], count: int, needed: bool = False
+) -> np.ndarray | None:
+    """A mask (count, A) for as many observations; None = every action is legal."""
+    if legal is None and needed:
         raise ValueError(
-            f"legal needs True or False for each of {len(actions)} actions; got {str(legal)[:80]}"
+            f"the data of this policy says which actions are legal, so decisions need legal=: "
+            f"{forms(actions)}; or legal='all' where all of them are"
         )
-    if mask.size == len(actions):
-        mask = mask.reshape(-1)  # one for all observations
-    if mask.shape not in (shape, shape[-1:]):
+    if legal is None or (isinstance(legal, str) and legal == ALL):
+        return None
+    mask = as_mask(legal, actions)
+    if mask is None:
+        mask = of_choices(legal, actions)
+    if mask.ndim == 1:
+        mask = mask[None]
+    if mask.shape not in ((1, len(actions)), (count, len(actions))):
         raise ValueError(
-            f"legal needs True or False for each of {len(actions)} actions, once or for "
-            f"each observation; got the shape {mask.shape}"
+            f"legal needs {forms(actions)}, once or for each observation; got the shape "
+            f"{np.shape(legal) if mask.shape[1:] != (len(actions),) else mask.shape}"
         )
     if not mask.any(axis=-1).all():
         raise ValueError("legal allows no action; a decision needs at least one")
-    return np.broadcast_to(mask != 0, shape)
+    return np.broadcast_to(mask, (count, len(actions)))
+
+
+def forms(actions: Sequence[str]) -> str:
+    some = ", ".join(map(repr, actions[:2]))
+    return f"True or False for each of {len(actions)} actions, or a list of ids or names ({some})"
+
+
+def as_mask(legal: Any, actions: Sequence[str]) -> np.ndarray | None:
+    """None where it is a list of ids or names."""
+    try:
+        values = np.asarray(legal)
+    except ValueError:  # lists of different lengths
+        return None
+    if values.dtype.kind == "b":
+        return values
+    numbers = values.dtype.kind in "iuf"
+    if numbers and values.shape[-1:] == (len(actions),) and np.isin(values, (0, 1)).all():
+        return values != 0
+    return None
+
+
+def of_choices(legal: Any, actions: Sequence[str]) -> np.ndarray:
+    """From ids or names, in one list or in one list per observation."""
+    if isinstance(legal, str) or not isinstance(legal, Iterable):
+        raise ValueError(f"legal needs {forms(actions)}; got {legal!r}")
+    each = list(legal)
+    if not each or any(not isinstance(one, Iterable) or isinstance(one, str) for one in each):
+        return of_row(each, actions)
+    return np.stack([of_row(list(one), actions) for one in each])
+
+
+def of_row(chosen: list[Any], actions: Sequence[str]) -> np.ndarray:
+    mask = np.zeros(len(actions), np.bool_)
+    for action in chosen:
+        index = action_id(action, actions)
+        if mask[index]:  # or a mask of another length
+            raise ValueError(f"legal names action {action!r} twice; it needs {forms(actions)}")
+        mask[index] = True
+    return mask
+
+
+def action_id(action: Any, actions: Sequence[str]) -> int:
+    """Of an id or a name."""
+    if isinstance(action, str):
+        if action in actions:
+            return actions.index(action)
+        hint = did_you_mean(action, actions)
+        raise ValueError(f"unknown action {action!r}.{hint} Known: {', '.join(actions[:20])}")
+    try:
+        index = -1 if isinstance(action, bool | np.bool_) else operator.index(action)
+    except TypeError:
+        index = -1
+    if not 0 <= index < len(actions):
+        raise ValueError(
+            f"an action is an id in [0, {len(actions) - 1}] or a name ({', '.join(actions[:20])}); "
+            f"got {action!r}"
+        )
+    return index

@@ -19,7 +19,7 @@ from rbve.data.inputs import network_input
 from rbve.evaluation.actor import Actor
 from rbve.networks.recurrent import Seen
 from rbve.policy import file
-from rbve.policy.legal import read_mask
+from rbve.policy.legal import read_legal
 from rbve.policy.network import act_function, forward, recall, shown
 from rbve.types import Array, Head
 
@@ -38,6 +38,7 @@ class Policy:
     torso: str = "auto"
     memory: int = 0  # units; with them decisions are made by what start() gives
     rescaled: bool = False  # the network says h(Q)
+    masked: bool = False  # the data says which actions are legal, so decisions have to be told
 
     def start(self) -> Session:
         """An episode of decisions, for policies with a memory and those without."""
@@ -53,20 +54,21 @@ class Policy:
         """The best action id for one observation, or an array of them for a batch.
 
         Where the data had named columns, an observation may be a row of it, {"age": 61, ...}, or
-        a list of rows. `legal` says which actions may be taken, True or False for each. With
-        `epsilon` a share of the actions is random, drawn from `rng`.
+        a list of rows. `legal` says which actions may be taken: True or False for each (or 1 and
+        0), or a list of ids or names, once or for each observation, or "all"; it is needed where
+        the data had such masks. With `epsilon` a share of the actions is random, drawn from `rng`.
         """
         if epsilon > 0 and rng is None:
             raise ValueError("random actions need rng=numpy.random.default_rng(seed), made once")
-        scores = self.scores(observation, legal)
+        obs, single = self._batch(observation)
+        mask = self._mask(legal, len(obs))
+        scores = self._scores(obs, mask)
         action = np.argmax(scores, axis=-1)
         if rng is not None and epsilon > 0:
             chance = rng.random(scores.shape)
-            if legal is not None:
-                chance = np.where(read_mask(legal, self.actions, scores.shape), chance, -1.0)
-            random = np.argmax(chance, axis=-1)
+            random = np.argmax(chance if mask is None else np.where(mask, chance, -1.0), axis=-1)
             action = np.where(rng.random(action.shape) < epsilon, random, action)
-        return int(action) if scores.ndim == 1 else action
+        return int(action[0]) if single else action
 
     def decide(self, observation: Any, legal: Any = None) -> str | list[str]:
         """The best action by name, as the log called it."""
@@ -89,12 +91,15 @@ class Policy:
     def scores(self, observations: Any, legal: Any = None) -> np.ndarray:
         """What the policy maximises: Q, filtered Q (BCQ) or logits (BC), low where illegal."""
         obs, single = self._batch(observations)
-        head = self._heads(obs)
-        mask = (
-            None if legal is None else read_mask(legal, self.actions, (len(obs), len(self.actions)))
-        )
-        values = np.asarray(self.algorithm.scores(head, mask, self.config, self.options))
+        values = self._scores(obs, self._mask(legal, len(obs)))
         return values[0] if single else values
+
+    def _scores(self, obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        head = self._heads(obs)
+        return np.asarray(self.algorithm.scores(head, mask, self.config, self.options))
+
+    def _mask(self, legal: Any, count: int) -> np.ndarray | None:
+        return read_legal(legal, self.actions, count, self.masked)
 
     def act_function(self) -> Actor:
         """For rollouts inside JAX; params are the network."""
@@ -198,7 +203,7 @@ class Session:
     def act(self, observation: Any, last_reward: float | None = None, legal: Any = None) -> int:
         """The best action id; `last_reward` is what the last one brought.
 
-        A policy with memory needs it of every step but the first.
+        A policy with memory needs it of every step but the first. `legal` is what Policy.act takes.
 
         Where something else was done than what this said, set `last_action` before the next call.
         """
@@ -211,11 +216,7 @@ class Session:
         if not isinstance(reward, SupportsFloat) or not math.isfinite(reward):
             raise ValueError(f"last_reward must be a finite number; got {reward!r}")
         # Checked before the memory moves on, so that a call that failed can be made again.
-        mask = (
-            None
-            if legal is None
-            else read_mask(legal, self.policy.actions, (1, len(self.policy.actions)))
-        )
+        mask = self.policy._mask(legal, 1)
         self.scores = self._scores(obs, 0.0 if self._first else reward, mask)
         self._first = False
         self._last_action = int(np.argmax(self.scores))
@@ -224,7 +225,7 @@ class Session:
     def _scores(self, obs: np.ndarray, last_reward: float, mask: np.ndarray | None) -> np.ndarray:
         policy = self.policy
         if not policy.memory:
-            return policy.scores(obs, mask)[0]
+            return policy._scores(obs, mask)[0]
         seen = Seen(
             policy.input(obs)[None],
             jnp.full((1, 1), self._last_action, jnp.int32),

@@ -61,6 +61,7 @@ class SnapshotJudge:
             network=self.unravel(jax.numpy.asarray(params)),
             obs_shape=self.env.obs_shape,
             actions=self.env.actions,
+            masked=self.env.legal is not None,
             **self.form,
             info={
                 "from": "best snapshot of the online agent",

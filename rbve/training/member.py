@@ -143,6 +143,7 @@ class MemberRun:
             torso=self.job.spec.torso,
             memory=self.job.spec.memory,
             rescaled=bool(self.job.spec.rescale),
+            masked=self.dataset.legal is not None,
             info={"job": self.job.to_json(), "step": int(state.step), "facts": self.facts},
             features=self.dataset.features,
         )
