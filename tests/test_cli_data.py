@@ -144,7 +144,9 @@ BAD = {
         HEADER + GOOD, ("3", "none"), (*COLUMNS, "--actions", "mild", "strong")
     ),
     "unsorted time": Bad(HEADER + GOOD.replace("a,1", "a,-1"), ("3", "day")),
-    "an episode split in two": Bad(HEADER + GOOD + "a,2,52,X,mild,1\n", ("6", "a")),
+    "an episode split in two": Bad(
+        HEADER + GOOD + "a,2,52,X,mild,1\n", ("6", "a", "--time"), (*COLUMNS, "--time", "")
+    ),
     "empty file": Bad("", ("empty",)),
     "header only": Bad(HEADER, ("row",)),
 }
@@ -204,14 +206,14 @@ def test_a_truncated_gzip(tmp_path: Path) -> None:
 
 def test_an_audit_lists_what_conversion_refuses(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
-    bad = GOOD.replace("none,0.5", "none,NaN").replace("b,1", "b,-1") + "a,2,52,X,mild,1\n"
+    bad = GOOD.replace("none,0.5", "none,NaN").replace("b,1", "b,-1") + "c,2,52,X,,1\n"
     log.write_text(HEADER + bad)
     done = run("inspect", log, *COLUMNS, "--json")
     assert done.code == 4
     found = json.loads(done.out)
     assert found["verdict"] == "do not train"
     names = " ".join(finding["name"] for finding in found["findings"]).lower()
-    for word in ("reward", "time", "split"):
+    for word in ("reward", "time", "no decision"):
         assert word in names
 
 

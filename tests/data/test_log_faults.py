@@ -48,11 +48,6 @@ def test_nothing_is_wrong_with_a_good_log(make: Make) -> None:
     assert data.num_transitions == 6
 
 
-SPLIT: dict[str, list[Any]] = {
-    "episode": [1, 1, 7, 7, 1, 1],
-    "time": [0, 1, 0, 1, 2, 3],
-    "terminated": [0, 0, 0, 1, 0, 1],
-}
 # (kind, change, row, words of the message)
 WRONG: list[tuple[str, dict[str, list[Any]], int, list[str]]] = [
     ("nan reward", {"reward": [1.0, 2.0, 3.0, None, 5.0, 6.0]}, 3, ["reward", "finite"]),
@@ -70,7 +65,6 @@ WRONG: list[tuple[str, dict[str, list[Any]], int, list[str]]] = [
     ("early end", {"terminated": [0, 1, 0, 0, 0, 1]}, 1, ["'terminated'", "goes on"]),
     ("early end", {"truncated": [0, 0, 0, 1, 0, 0]}, 3, ["'truncated'"]),
     ("bad flag", {"terminated": [0, 0, 1, 0, 0, 2]}, 5, ["2", "0 or 1"]),
-    ("split episode", SPLIT, 4, ["episode 1 ", "sort the file"]),
     ("empty episode id", {"episode": [1, 1, 1, 4, None, 4]}, 4, ["'episode'"]),
     ("bad propensity", {"propensity": [0.5, 1.0, 0.0, 1.0, 1.0, 1.0]}, 2, ["is 0"]),
     ("bad propensity", {"propensity": [0.5, 1.0, 0.1, 1.01, 1.0, 1.0]}, 3, ["1.01"]),
@@ -148,14 +142,27 @@ def test_ids_may_fall_or_be_words(make: Make) -> None:
         np.testing.assert_array_equal(data.lengths, [2, 2, 2])
 
 
-def test_a_split_episode_of_words_is_named(make: Make) -> None:
-    path = make(**good(episode=["b", "b", "a", "c", "b", "b"], time=[0, 1, 0, 0, 0, 1]))
-    found, data = faults_of(path, Options(observation=("x",), terminated=""))
+def test_a_split_episode_that_nothing_orders_is_named(make: Make) -> None:
+    """It may as well be an id that was used twice, so an audit does not go on either."""
+    path = make(**good(episode=["b", "b", "a", "c", "b", "b"]))
+    options = Options(observation=("x",), terminated="", time="")
+    found: list[Fault] = []
+    with pytest.raises(ValueError, match=f"{place(path, 4)}: episode 'b' ") as error:
+        Dataset.join(read(path, options=options, on_fault=found.append).parts)
+    assert f"after {place(path, 0)}" in str(error.value)
+    assert "pass --time NAME" in str(error.value)
     assert [fault.kind for fault in found] == ["split episode"]
-    assert "episode 'b' " in found[0].text
-    assert f"{place(path, 4)}: " in found[0].text
-    assert f"after {place(path, 0)}" in found[0].text
-    np.testing.assert_array_equal(data.lengths, [2, 1, 1, 2])
+
+
+def test_an_id_used_twice_is_found_by_its_times_or_ends(make: Make) -> None:
+    path = make(**good(episode=["b", "b", "a", "c", "b", "b"], time=[0, 1, 0, 0, 0, 1]))
+    found, _ = faults_of(path, Options(observation=("x",), terminated=""))
+    assert [fault.kind for fault in found] == ["unsorted time"]
+    assert f"{place(path, 4)}: column 'time' is 0 after 0" in found[0].text
+    path = make(**good(episode=[1, 1, 4, 4, 1, 1], terminated=[0, 1, 0, 1, 0, 1]))
+    found, _ = faults_of(path, Options(observation=("x",), time=""))
+    assert [fault.kind for fault in found] == ["early end"]
+    assert f"{place(path, 1)}: " in found[0].text
 
 
 # Actions outside the set

@@ -136,8 +136,8 @@ class Checks:
 
     def early(self, name: str) -> Callable[[int], str]:
         return lambda row: (
-            f"column {getattr(self.roles, name)!r} is set and the episode goes on in the next row; "
-            "only the last decision of an episode ends it"
+            f"column {getattr(self.roles, name)!r} is set and the episode goes on after this row; "
+            "only the last decision of an episode ends it (do two episodes share an id?)"
         )
 
     def time(self, table: Chunk, is_final: np.ndarray, first: int) -> None:
@@ -157,8 +157,8 @@ class Checks:
             first,
             lambda row: (
                 f"column {name!r} is {self.moment(times[row])} after "
-                f"{self.moment(times[row - 1])} in the row before; time rises within an episode, "
-                "so sort the file"
+                f"{self.moment(times[row - 1])} in the row before of its episode; time rises "
+                "within an episode, so sort the file, or correct the id if there are two episodes"
             ),
         )
         if times.dtype.kind not in "iu" or not self.counts:

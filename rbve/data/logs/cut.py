@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbve.data.logs.columns import Chunk, shown
-from rbve.data.logs.log import Log, Report
+from rbve.data.logs.columns import Chunk
+from rbve.data.logs.log import Report
 from rbve.data.logs.survey import Plan
 from rbve.data.logs.values import plain, present, ticks, without_nan
 
@@ -19,9 +19,9 @@ class Cutter(Protocol):
         """(N,) bool, which rows begin an episode; batches come in order."""
 
 
-def make_cutter(log: Log, plan: Plan, report: Report) -> Cutter:
+def make_cutter(plan: Plan, report: Report) -> Cutter:
     if plan.roles.episode is not None:
-        return ByIds(log, plan.roles.episode, report)
+        return ByIds(plan.roles.episode, report)
     return ByFlags() if plan.roles.cut == "flags" else EveryRow()
 
 
@@ -50,27 +50,25 @@ class ByFlags:
 
 
 class ByIds:
-    """Wherever the id changes. Ids that rise cannot come back; others are looked up once."""
+    """Wherever the id changes."""
 
-    def __init__(self, log: Log, name: str, report: Report) -> None:
-        self.log, self.name, self.report = log, name, report
+    def __init__(self, name: str, report: Report) -> None:
+        self.name, self.report = name, report
         self.runs = Runs()
-        self.searched = False
 
     def starts(self, batch: pa.RecordBatch, chunk: Chunk, first: int) -> np.ndarray:
         column = batch.column(self.name)
-        empty = ~present(comparable(column))
-        self.report.rows(
-            "empty episode id",
-            empty,
-            first,
-            lambda row: f"column {self.name!r} is empty; every row needs its episode's id",
-        )
-        starts = self.runs.starts(column)
-        if not self.runs.rising and not self.searched:
-            self.searched = True
-            find_split(self.log, self.name, self.report)
-        return starts
+        report_empty(column, self.name, first, self.report)
+        return self.runs.starts(column)
+
+
+def report_empty(column: pa.Array, name: str, first: int, report: Report) -> None:
+    report.rows(
+        "empty episode id",
+        ~present(comparable(column)),
+        first,
+        lambda row: f"column {name!r} is empty; every row needs its episode's id",
+    )
 
 
 class Runs:
@@ -108,43 +106,3 @@ def filled(column: pa.Array, last: pa.Scalar | None) -> pa.Array:
     if column[0].is_valid or last is None:
         return column
     return pa.concat_arrays([pa.array([last.as_py()], column.type), column[1:]])
-
-
-def find_split(log: Log, name: str, report: Report) -> None:
-    """Report an episode whose rows stand in two places: 16 bytes for each run of equal ids."""
-    runs = Runs()
-    keys: list[np.ndarray] = []
-    rows: list[np.ndarray] = []
-    first = 0
-    for batch in log.batches([name]):
-        column = comparable(batch.column(name))
-        starts = np.flatnonzero(runs.starts(column))
-        values = column.take(pa.array(starts))
-        if pa.types.is_integer(values.type) and not values.null_count:
-            keys.append(values.to_numpy(zero_copy_only=False).astype(np.int64))
-        else:
-            keys.append(np.array([hash(value) for value in values.to_pylist()], np.int64))
-        rows.append(first + starts)
-        first += len(batch)
-    key, row = np.concatenate(keys), np.concatenate(rows)
-    order = np.argsort(key, kind="stable")
-    again = order[1:][key[order[1:]] == key[order[:-1]]]
-    if not len(again):
-        return
-    second = int(again.min())
-    earlier = int(row[np.flatnonzero(key == key[second])[0]])
-    report.row(
-        "split episode",
-        int(row[second]),
-        f"episode {value_at(log, name, int(row[second]))} of column {name!r} begins here again, "
-        f"after {report.place(earlier)}; sort the file by {name!r} so that its rows stand together",
-        len(again) - 1,
-    )
-
-
-def value_at(log: Log, name: str, row: int) -> str:
-    for batch in log.batches([name]):
-        if row < len(batch):
-            return shown(batch.column(name), row)
-        row -= len(batch)
-    return "?"

@@ -12,7 +12,10 @@ from rbve.data.episode import NO_ACTION
 from rbve.data.logs.checks import Checks
 from rbve.data.logs.columns import Chunk, Columns
 from rbve.data.logs.cut import make_cutter
+from rbve.data.logs.interleaved import Interleaved, interleaved
+from rbve.data.logs.interleaved import tables as grouped
 from rbve.data.logs.log import Log, Report
+from rbve.data.logs.roles import Roles
 from rbve.data.logs.survey import Plan
 from rbve.data.source import PART_BYTES
 
@@ -21,9 +24,41 @@ ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked o
 
 def parts(log: Log, plan: Plan, report: Report, provenance: dict[str, Any]) -> Iterator[Dataset]:
     """The log's episodes, part by part."""
-    columns = Columns(plan, report)
     builder = Builder(log, plan, report, provenance)
-    cutter = make_cutter(log, plan, report)
+    tables = in_order(log, plan, report)
+    if plan.roles.episode is not None:
+        apart = interleaved(log, plan.roles.episode)
+        if apart is not None:
+            plan.notes.append(grouping(plan.roles, apart, report))
+            tables = grouped(log, plan, report, Columns(plan, report), apart, rows_of_part(plan))
+    for table, first, last in tables:
+        yield from builder.part(table, first, last)
+    plan.notes.extend(builder.checks.notes())
+    if not builder.episodes:
+        report.fatal("empty file", "holds no decision; a log needs one row per decision")
+
+
+def grouping(roles: Roles, apart: Interleaved, report: Report) -> str:
+    """A note, where something says that an id that comes back is the same episode."""
+    begins, again = map(report.place, apart.rows)
+    if roles.time is None and roles.terminated is None:
+        report.fatal(
+            "split episode",
+            f"{again}: episode {apart.example} of column {roles.episode!r} begins here again, "
+            f"after {begins}; if these rows belong together, pass --time NAME, by which they are "
+            "ordered",
+        )
+    order = "as they stand" if roles.time is None else f"by {roles.time!r}"
+    return (
+        f"rows are grouped by {roles.episode!r} and ordered {order}, since those of an episode do "
+        f"not stand together: {apart.example} begins in {begins} and again in {again}"
+    )
+
+
+def in_order(log: Log, plan: Plan, report: Report) -> Iterator[tuple[Chunk, int, bool]]:
+    """(whole episodes, number of their first row, whether they are the last), as they stand."""
+    columns = Columns(plan, report)
+    cutter = make_cutter(plan, report)
     held: list[Chunk] = []
     first = rows = 0  # number of the first row held, and how many are held
     last_start = 0  # number of the row where the last episode begins
@@ -39,15 +74,12 @@ def parts(log: Log, plan: Plan, report: Report, provenance: dict[str, Any]) -> I
         if rows >= limit and last_start > first:
             table = joined(held)
             stop = last_start - first
-            yield from builder.part({name: column[:stop] for name, column in table.items()}, first)
+            yield {name: column[:stop] for name, column in table.items()}, first, False
             held = [{name: column[stop:].copy() for name, column in table.items()}]
             first, rows = last_start, rows - stop
             del table
     if rows:
-        yield from builder.part(joined(held), first, last=True)
-    plan.notes.extend(builder.checks.notes())
-    if not builder.episodes:
-        report.fatal("empty file", "holds no decision; a log needs one row per decision")
+        yield joined(held), first, True
 
 
 def joined(held: list[Chunk]) -> Chunk:
@@ -71,7 +103,7 @@ class Builder:
         self.checks = Checks(log, plan, report)
         self.episodes = 0
 
-    def part(self, table: Chunk, first: int, last: bool = False) -> Iterator[Dataset]:
+    def part(self, table: Chunk, first: int, last: bool) -> Iterator[Dataset]:
         """A Dataset of whole episodes; none if no decision is among the rows."""
         starts = np.flatnonzero(table["start"])
         stops = np.append(starts[1:], len(table["start"]))

@@ -21,8 +21,9 @@ class Options:
     An empty name says that the log has no such column.
     """
 
-    episode: str | None = None  # column of episode ids; rows of an episode stand together
-    time: str | None = None  # column that rises within an episode; checked, not used otherwise
+    episode: str | None = None  # column of episode ids
+    # Column that rises within an episode; orders rows of episodes that do not stand together.
+    time: str | None = None
     action: str | None = None  # column of decisions: ids or names; empty in a final row
     reward: str | None = None  # column of rewards, each in the row of its decision
     # Columns the decision saw: names, prefixes ("obs_*"), or one column of arrays. Default: every
