@@ -148,7 +148,7 @@ def measure(
 
 def random_return(env: Env, episodes: int = 1000, seed: int = 0) -> float:
     """Mean return of the uniform policy."""
-    return float(np.mean(random_returns(env, episodes, seed)))
+    return float(np.mean(random_returns(env, episodes, seed), dtype=np.float64))
 
 
 def random_returns(env: Env, episodes: int, seed: int) -> np.ndarray:

@@ -95,7 +95,7 @@ def record_online(
             fresh, row = take_episodes(state.buffer, row, int(state.row), at_most)
             blocks = paced(blocks, time.monotonic() - started)
             writer.append([e for k, e in enumerate(fresh, len(returns)) if kept is None or kept[k]])
-            returns += [float(each.reward.sum()) for each in fresh]
+            returns += [float(each.reward.sum(dtype=np.float64)) for each in fresh]
             reached = int(state.steps if episodes is None else state.episodes)
             if reached >= goal:
                 judge.look(state.params)

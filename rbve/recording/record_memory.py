@@ -61,7 +61,7 @@ def record_online_memory(
             blocks = paced(blocks, time.monotonic() - started)
             done += more
             writer.append(fresh)
-            returns += [float(each.reward.sum()) for each in fresh]
+            returns += [float(each.reward.sum(dtype=np.float64)) for each in fresh]
             if done >= goal:
                 judge.look(state.params)
             if fresh:

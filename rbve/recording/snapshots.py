@@ -10,12 +10,16 @@ import numpy as np
 
 from rbve import algorithms
 from rbve.envs.base import Env
-from rbve.evaluation.rollout import make_rollout
+from rbve.evaluation.rollout import Evaluation, make_rollout
 from rbve.policy import Policy, act_function
 
 SNAPSHOTS = 20  # looks at the agent over a recording
 EPISODES_PER_LOOK = 100
 EPISODES_FOR_VERDICT = 1000
+
+
+def mean_return(found: Evaluation) -> float:
+    return found.summary(values=False)["return"][0]
 
 
 class SnapshotJudge:
@@ -42,7 +46,7 @@ class SnapshotJudge:
 
     def look(self, params: Any) -> None:
         found = self.rollout(params, (), jax.random.fold_in(self.key, len(self.looks)))
-        self.looks.append((float(np.mean(found.returns)), np.array(params)))
+        self.looks.append((mean_return(found), np.array(params)))
 
     def verdict(self) -> tuple[float, np.ndarray]:
         """Value of the best snapshot, from fresh episodes: the best of many looks is biased."""
@@ -50,7 +54,7 @@ class SnapshotJudge:
         found = jax.jit(self._rollout(EPISODES_FOR_VERDICT))(
             params, (), jax.random.fold_in(self.key, SNAPSHOTS + 1)
         )
-        return float(np.mean(found.returns)), params
+        return mean_return(found), params
 
     def policy(self, params: np.ndarray, value: float) -> Policy:
         algorithm = algorithms.load("dqn")

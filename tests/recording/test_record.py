@@ -13,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from rbve import algorithms
 from rbve.data import Dataset, load, write
+from rbve.envs.base import Env, Step
+from rbve.evaluation.rollout import random_return
 from rbve.networks import build
 from rbve.policy import Policy
 from rbve.recording import online_dqn, record
+from rbve.recording.snapshots import SnapshotJudge
 
 QUICK = online_dqn.Options(hidden=(8,), batch_size=16, min_replay=100)
 
@@ -149,6 +153,20 @@ def test_a_store_has_one_recorder_at_a_time(tmp_path: Path, overwrite: bool) -> 
     record.record_policy("catch", path, None, 5, overwrite=overwrite, on_progress=second)
     assert refused
     assert load(path).num_episodes == 5
+
+
+def test_references_are_not_above_what_can_be_reached() -> None:
+    """A mean of 32-bit numbers gives 1001.00006."""
+
+    def step(state: Any, action: Any, key: Any) -> Any:
+        over = jnp.bool_(True)
+        return state, Step(jnp.zeros(2), jnp.float32(1001), over, ~over, action)
+
+    env = Env("ends", (2,), ("a", "b"), 1, lambda key: ((), jnp.zeros(2)), step)
+    agent = online_dqn.make_agent(env, 100, QUICK)
+    judge = SnapshotJudge(env, agent.unravel, 0.99, 0, hidden=QUICK.hidden)
+    judge.look(agent.init(jax.random.key(0)).params)
+    assert judge.looks[0][0] == judge.verdict()[0] == random_return(env) == 1001.0
 
 
 @pytest.mark.parametrize("online", [True, False])
