@@ -29,7 +29,8 @@ def prepare(least: int = 1) -> None:
     import jax
 
     if not jax.config.values.get("jax_compilation_cache_dir"):
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
+        if folder := cache_folder():
+            jax.config.update("jax_compilation_cache_dir", str(folder / "xla"))
         if MIN_COMPILE_TIME not in os.environ:
             jax.config.update(MIN_COMPILE_TIME.lower(), 0.5)
     try:
@@ -55,6 +56,11 @@ def platform() -> str:
     return chosen if isinstance(chosen, str) else chosen.platform
 
 
-def cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "rbve"
+def cache_folder() -> Path | None:
+    """Where compiled programs are kept; None where the user has no folder to write to."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rbve"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (RuntimeError, OSError):  # a user without a home, or with one that is not theirs
+        return None
+    return folder if os.access(folder, os.W_OK | os.X_OK) else None

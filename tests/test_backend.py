@@ -4,8 +4,11 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from rbve import backend
 
 ARENAS_OF_BUSY_THREADS = """
 import ctypes, sys, threading
@@ -47,3 +50,27 @@ def arenas(tmp_path, **environment):
     command = [sys.executable, "-c", ARENAS_OF_BUSY_THREADS, said]
     subprocess.run(command, check=True, env=os.environ | environment)
     return said.read_text().count("<heap nr=")
+
+
+def test_a_user_without_a_home_goes_on_without_a_cache(tmp_path, monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert backend.cache_folder() is None
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert backend.cache_folder() is None
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert backend.cache_folder() == tmp_path / "cache" / "rbve"
+
+
+def test_jax_is_set_up_without_a_cache():
+    code = (
+        "from pathlib import Path; from rbve import backend; backend.cache_folder = lambda: None; "
+        "backend.prepare(); import jax; print(jax.config.jax_compilation_cache_dir)"
+    )
+    env = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
