@@ -10,6 +10,7 @@ import pytest
 from rbve import rows
 from rbve.cli import main
 from rbve.data import Dataset, Episode, View, transitions
+from rbve.data.manifest import fingerprint
 from rbve.policy import Policy
 from rbve.training.run import POLICY
 
@@ -36,6 +37,21 @@ def test_other_data_under_the_same_path_trains_anew(tmp_path: Path) -> None:
     train(data, out, "--algorithm", "bc")
     first, second = rows.find([out])
     assert first.facts["behaviour_return"] != second.facts["behaviour_return"]
+
+
+def test_the_same_log_read_otherwise_trains_anew(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "runs"
+    log = ["episode,action,reward,kind", *(f"{k // 4},{k % 2},{k % 3},{k % 5}" for k in range(80))]
+    (tmp_path / "log.csv").write_text("\n".join(log))
+    marks = []
+    for more in ((), (), ("--categorical", "kind")):
+        main(["convert", str(tmp_path / "log.csv"), str(data), "--overwrite", *more])
+        train(data, out, "--algorithm", "bc")
+        marks.append(fingerprint(data))
+    assert marks[0] == marks[1] != marks[2]
+    assert len(rows.find([out])) == 2
+    sizes = {Policy.load(file).features.size for file in out.glob(f"*/{POLICY}")}
+    assert sizes == {1, 5}
 
 
 def test_an_edited_algorithm_file_trains_anew(tmp_path: Path) -> None:

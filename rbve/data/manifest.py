@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,13 @@ def row_bytes(column: dict[str, Any]) -> int:
 
 
 def fingerprint(path: Path) -> str:
-    """Changes whenever the data does, without reading it."""
-    columns = read_manifest(path)["columns"]
-    facts = {name: (column["count"], column["crc32"]) for name, column in columns.items()}
-    return f"{zlib.crc32(repr(sorted(facts.items())).encode()):08x}"
+    """Changes whenever what training sees does: values, types, actions, features. Reads no column.
+
+    Where the data came from, and when, does not count.
+    """
+    facts = read_manifest(path)
+    del facts["provenance"], facts["finished"]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def is_recorded(path: Path) -> bool:

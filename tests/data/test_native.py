@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from rbve import files
 from rbve.data.dataset import NO_ACTION, Dataset, Episode
 from rbve.data.formats import load, native, write
 from rbve.data.formats.native import Writer
-from rbve.data.manifest import MANIFEST
+from rbve.data.manifest import MANIFEST, fingerprint
 from rbve.data.source import Source
 
 # Round trips
@@ -259,3 +260,36 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
     finally:
         tmp_path.chmod(0o755)
+
+
+# What the data is known by
+
+
+def test_a_fingerprint_covers_what_training_sees(store: Path) -> None:
+    original = (store / MANIFEST).read_text()
+    first = fingerprint(store)
+    assert len(first) == 16
+
+    def changed(change: Callable[[dict[str, Any]], None]) -> bool:
+        edit(store, change)
+        other = fingerprint(store)
+        (store / MANIFEST).write_text(original)
+        return other != first
+
+    def feature(scale: float) -> list[dict[str, Any]]:
+        return [{"name": "x", "kind": "number", "mean": 0.0, "scale": scale}]
+
+    assert changed(lambda m: m.update(actions=["left", "stay", "up"]))
+    assert changed(lambda m: m.update(actions=["right", "stay", "left"]))
+    assert changed(lambda m: m.update(features=feature(1.0)))
+    assert changed(lambda m: m["columns"]["obs"].update(dtype="|i1"))
+    assert changed(lambda m: m["columns"]["obs"].update(shape=[3, 2]))
+    assert changed(lambda m: m["columns"]["obs"].update(crc32=1))
+    assert changed(lambda m: m["columns"]["obs"].update(count=1))
+    assert changed(lambda m: m["columns"].pop("legal"))
+    assert not changed(lambda m: m.update(finished=False, provenance={"source": "elsewhere.csv"}))
+    assert not changed(lambda m: m.update(columns=dict(reversed(m["columns"].items()))))
+    edit(store, lambda m: m.update(features=feature(1.0)))
+    unscaled = fingerprint(store)
+    edit(store, lambda m: m.update(features=feature(2.0)))
+    assert fingerprint(store) != unscaled
