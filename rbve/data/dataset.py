@@ -125,7 +125,10 @@ class Dataset:
             complete=self.complete[episodes],
             episode_return=self.episode_return[episodes],
             final_observed=None if self.final_observed is None else self.final_observed[episodes],
-            provenance={**self.provenance, "select": [*self.provenance.get("select", []), note]},
+            provenance={
+                **self.provenance,
+                "select": [*(self.provenance.get("select") or []), note],
+            },
         )
 
     def subsample(self, fraction: float, seed: int = 0) -> Dataset:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rbve.data.episode import OPTIONAL_COLUMNS
+from rbve.data.features import is_finite
 from rbve.files import read_json, restore
 
 SCHEMA = 1
@@ -39,6 +40,23 @@ FIELDS = {
     "columns": dict,
     "provenance": dict,
 }
+# Entries of the provenance that are used, where they are there and not null.
+PROVENANCE: dict[str, type] = {
+    "env": str,
+    "behaviour": str,
+    "format": str,
+    "rewards": str,
+    "noise": float,
+    "epsilon": float,
+    "keep": float,
+    "recorded_episodes": int,
+    "late_return": float,
+    "reference": dict,
+    "agent": dict,
+    "select": list,
+}
+REFERENCE: dict[str, type] = {"online": float, "random": float, "source": str}
+NAMES = {str: "a text", float: "a number", int: "a whole number", dict: "an object", list: "a list"}
 COLUMN_FIELDS = {"file": str, "dtype": str, "shape": list, "count": int, "crc32": int}
 
 
@@ -60,7 +78,8 @@ def is_recorded(path: Path) -> bool:
     """Whether a store is there and was written to its end."""
     restore(path)
     file = path / MANIFEST
-    return file.is_file() and bool(read_json(file).get("finished"))
+    manifest = read_json(file) if file.is_file() else None
+    return isinstance(manifest, dict) and manifest.get("finished") is True
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -84,6 +103,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{file}: schema {manifest.get('schema')!r}, and this version reads schema {SCHEMA}"
         )
     check_fields(manifest, FIELDS, f"{file}")
+    check_provenance(manifest["provenance"], f"{file}")
     if manifest["episodes"] <= 0 or manifest["rows"] <= 0:
         raise ValueError(f"{path}: the dataset is empty (no complete episode); record again")
     names = manifest["actions"]
@@ -103,6 +123,32 @@ def check_fields(content: Any, fields: dict[str, type], where: str) -> None:
     for name, kind in fields.items():
         if not isinstance(content, dict) or type(content.get(name)) is not kind:
             raise ValueError(f"{where}: {name!r} is missing or no {kind.__name__}; damaged")
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """How the data of a store came to be."""
+    file = path / MANIFEST
+    manifest = read_json(file)
+    check_fields(manifest, {"provenance": dict}, f"{file}")
+    check_provenance(manifest["provenance"], f"{file}")
+    return manifest["provenance"]
+
+
+def check_provenance(provenance: dict[str, Any], where: str) -> None:
+    """What is read of it elsewhere has its type, or is None; the rest is free."""
+    check_entries(provenance, PROVENANCE, f"{where}: provenance")
+    check_entries(provenance.get("reference") or {}, REFERENCE, f"{where}: reference")
+
+
+def check_entries(content: dict[str, Any], kinds: dict[str, type], where: str) -> None:
+    for name, kind in kinds.items():
+        value = content.get(name)
+        right = is_finite(value) if kind is float else type(value) is kind
+        if value is not None and not right:
+            raise ValueError(
+                f"{where}: {name!r} is {value!r:.40} and not {NAMES[kind]}; correct the entry or "
+                "remove it"
+            )
 
 
 def check_column(name: str, column: Any, num_actions: int, where: str) -> None:

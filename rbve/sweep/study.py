@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rbve.data.manifest import MANIFEST, fingerprint, is_recorded
+from rbve.data.manifest import fingerprint, is_recorded, read_provenance
 from rbve.evaluation.players import ScriptPlayer
 from rbve.experiments import SCALES, Data, Experiment, Method, Scale, Settings
-from rbve.files import read_json, write_json
+from rbve.files import write_json
 from rbve.policy import Policy
 from rbve.recording import online_dqn, r2d2_options, record, record_memory, scripts
 from rbve.recording.learned import came_half_way, has_learned
@@ -110,11 +110,11 @@ def check_sizes(wanted: Sequence[Recording], out: Path) -> None:
         folder = each.folder(out)
         if not is_recorded(folder):
             continue
-        about = read_json(folder / MANIFEST)["provenance"]
-        episodes = about["recorded_episodes"]
-        held = (
-            f"{about['agent']['steps']:,} steps" if episodes is None else f"{episodes:,} episodes"
-        )
+        about = read_provenance(folder)
+        size, unit = about.get("recorded_episodes"), "episodes"
+        if size is None:
+            size, unit = (about.get("agent") or {}).get("steps"), "steps"
+        held = f"{size:,} {unit}" if type(size) is int else "unknown size"
         if held != each.size:
             raise ValueError(
                 f"{folder}: holds a recording of {held}, and this scale takes {each.size}; "
@@ -140,7 +140,7 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
     if each.expert is not None:
         online = each.online.folder(out)
         expert = Policy.load(online / record.EXPERT)
-        common["reference"] = read_json(online / MANIFEST)["provenance"]["reference"]
+        common["reference"] = learned_by(online)["reference"]
         record.record_policy(each.env, folder, expert, each.episodes, each.expert, **common)
     elif each.script is not None:
         player = ScriptPlayer(scripts.load(each.env))
@@ -211,7 +211,7 @@ def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> st
         online = recording(data, scale, seed).online.folder(out)
         if not is_recorded(online):
             continue
-        found = read_json(online / MANIFEST)["provenance"]
+        found = learned_by(online)
         reference = found["reference"]
         random, reached = reference["random"], reference["online"]
         if best is None and not has_learned(found, experiment.learned):
@@ -225,6 +225,17 @@ def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> st
                 f"policy's {random:.3g} to {best:.3g}"
             )
     return ""
+
+
+def learned_by(online: Path) -> dict[str, Any]:
+    """The provenance of an online agent's recording: what it came to, and a random policy's."""
+    found = read_provenance(online)
+    reference = found.get("reference") or {}
+    if None in (found.get("late_return"), reference.get("online"), reference.get("random")):
+        raise ValueError(
+            f"{online}: does not say what its agent came to; delete it, and it is recorded again"
+        )
+    return found
 
 
 def job(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zlib
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from support.stores import (
     COLUMNS,
     assert_same,
     edit,
+    numbered,
     numbered_dataset,
 )
 
-from rbve.data.dataset import OPTIONAL_COLUMNS
-from rbve.data.formats import load
+from rbve.data.dataset import OPTIONAL_COLUMNS, Dataset
+from rbve.data.formats import load, write
 from rbve.data.formats.native import Writer
 from rbve.data.manifest import MANIFEST
 
@@ -219,3 +221,56 @@ def test_actions_below_none_are_refused(store: Path) -> None:
     recount(store, "action", action)
     with pytest.raises(ValueError, match="the data holds action -7; damaged"):
         load(store)
+
+
+PROVENANCE: dict[str, Any] = {
+    "env": "catch",
+    "behaviour": "online dqn",
+    "format": "csv",
+    "rewards": "clipped",
+    "noise": 0.5,
+    "epsilon": None,
+    "keep": 1,
+    "recorded_episodes": 12,
+    "late_return": 1.5,
+    "reference": {"online": 1, "random": 0.5, "source": "proxy"},
+    "agent": {"steps": 100},
+    "select": ["some"],
+    "their own": [1, {"a": None}],
+}
+PARTS = [name for name in PROVENANCE if name != "their own"]
+
+
+@pytest.mark.parametrize("name", [*PARTS, "reference.online", "reference.random"])
+def test_malformed_provenance_is_refused(tmp_path: Path, name: str) -> None:
+    outer, _, inner = name.partition(".")
+    for wrong in WRONG:
+        value = {**PROVENANCE[outer], inner: wrong} if inner else wrong
+        right = PROVENANCE[outer][inner] if inner else PROVENANCE[outer]
+        numbers = all(type(each) in (int, float) for each in (right, wrong)) and wrong == wrong
+        if wrong is None or type(wrong) is type(right) or numbers:
+            continue
+        if name == "epsilon" and type(wrong) in (int, float):
+            continue
+        provenance = {**PROVENANCE, outer: value}
+        data = Dataset.from_episodes([numbered(0)], 3, provenance)
+        with pytest.raises(ValueError, match=rf"native: .*'{inner or outer}' is"):
+            write(data, tmp_path / "native")
+        write(Dataset.from_episodes([numbered(0)], 3, PROVENANCE), tmp_path / "native")
+        edit(
+            tmp_path / "native", lambda manifest, made=provenance: manifest.update(provenance=made)
+        )
+        with pytest.raises(ValueError, match=rf"manifest\.json: .*'{inner or outer}' is"):
+            load(tmp_path / "native")
+        for file in ("data.npz", "data.parquet"):
+            write(data, tmp_path / file)
+            with pytest.raises(ValueError, match=rf"{file}: .*'{inner or outer}' is"):
+                load(tmp_path / file)
+            (tmp_path / file).unlink()
+        shutil.rmtree(tmp_path / "native")
+
+
+def test_provenance_is_free_but_for_what_is_used(tmp_path: Path) -> None:
+    for name in ("native", "data.npz", "data.parquet"):
+        write(Dataset.from_episodes([numbered(0)], 3, PROVENANCE), tmp_path / name)
+        assert load(tmp_path / name).provenance.items() >= PROVENANCE.items()

@@ -30,6 +30,7 @@ from rbve.data.manifest import (
     NUMBERS,
     ROW_COLUMNS,
     SCHEMA,
+    check_provenance,
     read_manifest,
     row_bytes,
 )
@@ -62,6 +63,7 @@ class Writer:
         refuse_to_replace(self.path, overwrite, holds_dataset, strangers)
         if holds_dataset(self.path):
             shutil.rmtree(self.path)
+        check_provenance(provenance or {}, f"{self.path}")
         self.path.mkdir(parents=True, exist_ok=True)
         self.manifest: dict[str, Any] = {
             "format": "rbve",

@@ -21,7 +21,7 @@ from rbve.data.dataset import Dataset
 from rbve.data.episode import OPTIONAL_COLUMNS, action_names
 from rbve.data.features import Features
 from rbve.data.formats.native import columns_of
-from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, NUMBERS, ROW_COLUMNS
+from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, NUMBERS, ROW_COLUMNS, check_provenance
 from rbve.data.npy import AGAIN, Archive, Member, Spool
 from rbve.data.source import PART_BYTES, Source
 from rbve.files import refuse_to_overwrite, replacing
@@ -125,6 +125,7 @@ def read_meta(archive: Archive) -> dict[str, Any]:
         raise damaged
     if not names or len(set(names)) != len(names) or not isinstance(facts.get("provenance"), dict):
         raise damaged
+    check_provenance(facts["provenance"], member.where)
     return {
         "actions": action_names(names),
         "features": None if features is None else Features.from_json(features, member.where),

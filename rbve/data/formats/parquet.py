@@ -22,6 +22,7 @@ from rbve.data.logs import Options, read_log
 from rbve.data.logs.log import DAMAGE, Own, Report
 from rbve.data.logs.roles import Roles
 from rbve.data.logs.rows import observation_names, write_file
+from rbve.data.manifest import check_provenance
 from rbve.data.source import OnFault, Source, refuse
 
 __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
@@ -138,6 +139,7 @@ def own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
         raise damaged
     if not isinstance(facts.get("provenance"), dict) or facts.get("dtype") not in DTYPES:
         raise damaged
+    check_provenance(facts["provenance"], where)
     features = None
     if facts.get("features") is not None:
         features = Features.from_json(facts["features"], where)

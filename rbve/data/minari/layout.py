@@ -18,6 +18,7 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.episode import OPTIONAL_COLUMNS
 from rbve.data.features import Features
+from rbve.data.manifest import check_provenance
 from rbve.data.minari import spaces
 from rbve.files import read_json
 
@@ -139,6 +140,7 @@ def kept_facts(kept: Any, count: int, where: str) -> tuple[Any, ...]:
         raise damaged
     if not isinstance(provenance, dict):
         raise damaged
+    check_provenance(provenance, where)
     features = None
     if "features" in kept:
         features = Features.from_json(kept["features"], where)
