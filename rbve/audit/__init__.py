@@ -20,6 +20,7 @@ from rbve.audit.verdict import (
     Verdict,
     counted,
     from_faults,
+    listed,
     verdict,
     worst_first,
 )
@@ -140,6 +141,9 @@ def remarks(found: Audit) -> Iterator[str]:
             f"observations read: {found.scan.rows:,} rows of {found.scan.episodes:,} episodes, "
             f"drawn at random (seed {found.seed}); counts and values are of all data"
         )
+    if lacking := [each for each in found.scan.columns if each.missing]:
+        shares = [f"{each.name} {each.missing:.1%}" for each in lacking]
+        yield f"missing values: {listed(shares)} of rows"
     if not found.support.whole:
         yield f"regions rest on {found.support.sampled:,} decisions, drawn at random"
     if found.scan.copies and found.scan.chance_copies:

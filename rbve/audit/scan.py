@@ -21,6 +21,7 @@ class Column:
     mean: float
     deviation: float
     binary: bool  # holds 0 and 1 alone
+    missing: float  # share of rows without a value
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,13 @@ def scan(dataset: Dataset, within: Reach) -> Scan:
         flat = raw.reshape(len(rows), -1)
         finite = np.isfinite(flat) if flat.dtype.kind == "f" else None
         if finite is not None and not finite.all():
-            wrong = ~finite.all(axis=1)
+            allowed = finite if dataset.features is None else dataset.features.accepts(flat)
+            wrong = ~allowed.all(axis=1)
+            if columns is not None:
+                columns.wrong |= ~allowed.all(axis=0)
             bad += int(wrong.sum())
-            first_bad = int(rows[np.argmax(wrong)]) if first_bad < 0 else first_bad
+            if wrong.any() and first_bad < 0:
+                first_bad = int(rows[np.argmax(wrong)])
             known = np.where(finite, flat, 0)
         else:
             known, finite = flat, None
@@ -92,8 +97,9 @@ class ColumnSums:
         self.shift: np.ndarray | None = None
         self.count, self.total, self.squares = (np.zeros(size) for _ in range(3))
         self.low, self.high = np.full(size, np.inf), np.full(size, -np.inf)
-        self.binary, self.lacking = np.ones(size, bool), np.zeros(size, bool)
+        self.binary, self.wrong = np.ones(size, bool), np.zeros(size, bool)
         self.digest = np.zeros(size, np.uint64)
+        self.rows = 0
 
     def add(self, rows: np.ndarray, values: np.ndarray, finite: np.ndarray | None) -> None:
         values = values.astype(np.float64)
@@ -107,7 +113,7 @@ class ColumnSums:
         self.low = np.minimum(self.low, np.where(there, values, np.inf).min(axis=0))
         self.high = np.maximum(self.high, np.where(there, values, -np.inf).max(axis=0))
         self.binary &= ((values == 0) | (values == 1)).all(axis=0)
-        self.lacking |= ~there.all(axis=0)
+        self.rows += len(rows)
         bits = (values + 0.0).view(np.uint64)  # −0 becomes 0
         self.digest += mixed(bits ^ mixed(rows.astype(np.uint64))[:, None]).sum(axis=0)
 
@@ -117,7 +123,8 @@ class ColumnSums:
         deviation = np.sqrt(np.maximum(self.squares / count - mean**2, 0))
         low, high = (np.where(np.isfinite(each), each, 0) for each in (self.low, self.high))
         mean = mean + (0 if self.shift is None else self.shift)
-        numbers = (each.tolist() for each in (low, high, mean, deviation, self.binary))
+        missing = 1 - self.count / max(self.rows, 1)
+        numbers = (each.tolist() for each in (low, high, mean, deviation, self.binary, missing))
         return [Column(*each) for each in zip(self.names, *numbers, strict=True)]
 
     def duplicates(self) -> list[tuple[str, str]]:
@@ -132,7 +139,7 @@ class ColumnSums:
         return found
 
     def not_finite(self) -> list[str]:
-        return [name for name, lacking in zip(self.names, self.lacking, strict=True) if lacking]
+        return [name for name, wrong in zip(self.names, self.wrong, strict=True) if wrong]
 
 
 def mixed(words: Words) -> Words:

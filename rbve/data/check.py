@@ -87,9 +87,11 @@ def checks(dataset: Any, final: np.ndarray, fragment: np.ndarray) -> Any:
         )
     for name, column in (("reward", dataset.reward), ("observation", dataset.obs)):
         if column.dtype.kind == "f":
-            finite = np.isfinite(np.asarray(column).reshape(rows, -1)).all(axis=1)
+            values = np.asarray(column).reshape(rows, -1)
+            named = name == "observation" and dataset.features is not None
+            finite = dataset.features.accepts(values) if named else np.isfinite(values)
             yield (
-                ~finite,
+                ~finite.all(axis=1),
                 lambda row, name=name: (
                     f"the {name} is not finite (NaN or infinity); repair or drop the episode"
                 ),

@@ -1,7 +1,9 @@
 """What the columns of a flat observation mean, so that a policy takes the rows of the log.
 
-A dataset keeps raw values: numbers as they are, categories as the index of their name. Networks
-see numbers standardised and categories one-hot, by statistics taken once, when the log was read.
+A dataset keeps raw values: numbers as they are, categories as the index of their name, NaN where a
+value is missing. Networks see numbers standardised, within ± `clip` deviations, and categories
+one-hot, by statistics taken once, when the log was read. A missing number is seen as the mean, a
+missing category as none of its levels; with an indicator one more input says that it is missing.
 """
 
 from __future__ import annotations
@@ -10,13 +12,19 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from rbve.registry import did_you_mean
 
 BOOLS = ("False", "True")
+Missing = Literal["error", "mean", "indicator"]
+# Texts that say that a value is missing; in a text file, where they are not quoted.
+NULLS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "NULL", "null")
+OTHER = "(other)"  # the level of rare categories
+UNSEEN = -1.0  # the code of a category that is not in the data; datasets hold none
+FAR = 0.1  # of the range of the data, beyond it
 
 
 @dataclass(frozen=True)
@@ -26,16 +34,31 @@ class Feature:
     mean: float = 0.0
     scale: float = 1.0  # numbers are (value − mean) / scale
     categories: tuple[str, ...] = ()  # the index is what the dataset holds
+    low: float = -math.inf  # the range of numbers in the data
+    high: float = math.inf
+    clip: float = math.inf  # deviations at which standardised numbers are cut
+    missing: Missing = "error"  # what a missing value is: refused, the mean, or that and an input
+    other: bool = False  # categories that are not in the data are accepted
 
     @property
     def size(self) -> int:
         """Inputs the network sees."""
-        return len(self.categories) if self.kind == "category" else 1
+        values = len(self.categories) if self.kind == "category" else 1
+        return values + (self.missing == "indicator")
 
     def code(self, value: Any) -> float:
         """The number a dataset holds for a value of the log."""
+        if is_nothing(value) or (str(value).strip() in NULLS and value not in self.categories):
+            if self.missing == "error":
+                kind = "finite number" if isinstance(value, float) else "number"
+                kind = kind if self.kind == "number" else "category"
+                raise ValueError(
+                    f"column {self.name!r} takes a {kind}; got {value!r}. Convert the log with "
+                    "--missing mean or --missing indicator if values may be missing"
+                )
+            return math.nan
         if self.kind == "category":
-            return float(self._category(value))
+            return self._category(value)
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -44,17 +67,43 @@ class Feature:
             raise ValueError(f"column {self.name!r} takes a finite number; got {value!r}")
         return number
 
-    def _category(self, value: Any) -> int:
+    def _category(self, value: Any) -> float:
         name = category_name(value)
-        if set(self.categories) <= set(BOOLS) and name.strip().capitalize() in BOOLS:
+        if set(self.categories) <= {*BOOLS, OTHER} and name.strip().capitalize() in BOOLS:
             name = name.strip().capitalize()  # a text file's "true" and "TRUE"
-        if name not in self.categories:
-            hint = did_you_mean(name, self.categories)
-            raise ValueError(
-                f"column {self.name!r}: category {name!r} is not in the data the policy learned "
-                f"from.{hint} Known: {', '.join(self.categories[:20])}"
-            )
-        return self.categories.index(name)
+        if name in self.categories:
+            return float(self.categories.index(name))
+        if self.other:
+            return float(self.categories.index(OTHER)) if OTHER in self.categories else UNSEEN
+        hint = did_you_mean(name, self.categories)
+        raise ValueError(
+            f"column {self.name!r}: category {name!r} is not in the data the policy learned "
+            f"from.{hint} Known: {', '.join(self.categories[:20])}"
+        )
+
+    def inputs(self, values: Any, xp: Any) -> list[Any]:
+        """(N, 1) as the dataset holds them to the columns the network sees."""
+        gaps = xp.isnan(values) if values.dtype.kind == "f" else xp.zeros(values.shape, bool)
+        if self.kind == "category":
+            seen = values == xp.arange(len(self.categories))
+        else:
+            seen = xp.clip((values - self.mean) / self.scale, -self.clip, self.clip)
+            if self.missing != "error":
+                seen = xp.where(gaps, 0, seen)
+        return [seen, gaps] if self.missing == "indicator" else [seen]
+
+    def far(self, values: np.ndarray) -> np.ndarray:
+        """Which values lie far outside what the data holds: `FAR` of its range beyond it."""
+        with np.errstate(invalid="ignore"):
+            if self.kind == "category":
+                return values == UNSEEN
+            margin = FAR * (self.high - self.low)
+            return (values < self.low - margin) | (values > self.high + margin)
+
+
+def is_nothing(value: Any) -> bool:
+    """None, NaN of any type, and what pandas writes for them."""
+    return value is None or str(value) in ("nan", "<NA>", "NaT")
 
 
 def category_name(value: Any) -> str:
@@ -81,64 +130,97 @@ class Features:
 
         `xp` is numpy, or jax.numpy inside a compiled function.
         """
-        parts = []
+        parts: list[Any] = []
         for index, column in enumerate(self.columns):
-            values = raw[:, index : index + 1]
-            if column.kind == "category":
-                parts.append(values == xp.arange(column.size))
-            else:
-                parts.append((values - column.mean) / column.scale)
+            parts += column.inputs(raw[:, index : index + 1], xp)
         return xp.concatenate([part.astype(xp.float32) for part in parts], axis=1)
+
+    def accepts(self, raw: np.ndarray) -> np.ndarray:
+        """(N, columns) bool, which values are finite, or missing where that is allowed."""
+        allowed = np.array([column.missing != "error" for column in self.columns])
+        return np.isfinite(raw) | (np.isnan(raw) & allowed)
 
     def rows(self, given: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> np.ndarray:
         """(N, columns) from rows of the log, given by column name."""
         many = [given] if isinstance(given, Mapping) else list(given)
         table = np.empty((len(many), len(self.columns)))
         for index, row in enumerate(many):
-            missing = [name for name in self.names if name not in row]
-            if missing:
+            if not isinstance(row, Mapping):
+                raise ValueError(f"row {index} is no row by column name; got {str(row)[:80]}")
+            lacking = [column for column in self.columns if column.name not in row]
+            if lacking:
+                gap = "" if lacking[0].missing == "error" else " (None where it is missing)"
                 raise ValueError(
-                    f"row {index} lacks the column {missing[0]!r}; it needs {', '.join(self.names)}"
+                    f"row {index} lacks the column {lacking[0].name!r}; it needs "
+                    f"{', '.join(self.names)}{gap}"
                 )
-            table[index] = [column.code(row[column.name]) for column in self.columns]
+            try:
+                table[index] = [column.code(row[column.name]) for column in self.columns]
+            except ValueError as error:
+                raise ValueError(f"row {index}: {error}") from None
         return table
 
+    def far(self, raw: np.ndarray) -> list[str]:
+        """What in (N, columns) lies far outside of what the data holds, row by row."""
+        found = [column.far(raw[:, index]) for index, column in enumerate(self.columns)]
+        said = []
+        for row, index in np.argwhere(np.stack(found, axis=1)):
+            column = self.columns[index]
+            what = (
+                "is of a category that is not in the data"
+                if column.kind == "category"
+                else f"is {raw[row, index]:g}; the data reaches from {column.low:g} to "
+                f"{column.high:g}"
+            )
+            said.append(f"row {row}: column {column.name!r} {what}")
+        return said
+
     def to_json(self) -> list[dict[str, Any]]:
-        return [
-            {"name": column.name, "kind": "category", "categories": list(column.categories)}
-            if column.kind == "category"
-            else {
-                "name": column.name,
-                "kind": "number",
-                "mean": column.mean,
-                "scale": column.scale,
-            }
-            for column in self.columns
-        ]
+        return [entry_of(column) for column in self.columns]
 
     @staticmethod
     def from_json(content: Any, where: str) -> Features:
         """`where` opens the message if the content is not what to_json() wrote."""
-        damaged = ValueError(f"{where}: 'features' is not a list of columns; damaged")
-        if not isinstance(content, list) or not content:
-            raise damaged
-        columns = []
-        for entry in content:
-            if not isinstance(entry, dict) or type(entry.get("name")) is not str:
-                raise damaged
-            if entry.get("kind") == "category":
-                names = entry.get("categories")
-                if not isinstance(names, list) or not all(type(name) is str for name in names):
-                    raise damaged
-                columns.append(Feature(entry["name"], "category", categories=tuple(names)))
-                continue
-            mean, scale = entry.get("mean"), entry.get("scale")
-            if entry.get("kind") != "number" or not (is_finite(mean) and is_finite(scale)):
-                raise damaged
-            if not scale > 0:  # type: ignore[operator]
-                raise damaged
-            columns.append(Feature(entry["name"], "number", float(mean), float(scale)))  # type: ignore[arg-type]
-        return Features(tuple(columns))
+        columns = map(column_of, content) if isinstance(content, list) else ()
+        found = tuple(columns)
+        if not found or None in found:
+            raise ValueError(f"{where}: 'features' is not a list of columns; damaged")
+        return Features(tuple(column for column in found if column is not None))
+
+
+def entry_of(column: Feature) -> dict[str, Any]:
+    """What is not said is the default: no bound, no missing value, no other category."""
+    entry: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    if column.kind == "category":
+        entry["categories"] = list(column.categories)
+    else:
+        entry |= {"mean": column.mean, "scale": column.scale}
+    for name in ("low", "high", "clip", "missing", "other"):
+        value = getattr(column, name)
+        if value != getattr(Feature, name):
+            entry[name] = value
+    return entry
+
+
+def column_of(entry: Any) -> Feature | None:
+    """None where the entry is not what entry_of() wrote."""
+    if not isinstance(entry, dict) or type(entry.get("name")) is not str:
+        return None
+    shared = {"missing": entry.get("missing", "error"), "other": entry.get("other", False)}
+    if shared["missing"] not in get_args(Missing) or type(shared["other"]) is not bool:
+        return None
+    if entry.get("kind") == "category":
+        names = entry.get("categories")
+        if not isinstance(names, list) or not all(type(name) is str for name in names):
+            return None
+        return Feature(entry["name"], "category", categories=tuple(names), **shared)
+    numbers = {name: entry[name] for name in ("low", "high", "clip") if name in entry}
+    numbers |= {"mean": entry.get("mean"), "scale": entry.get("scale")}
+    if entry.get("kind") != "number" or not all(map(is_finite, numbers.values())):
+        return None
+    known: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
+    found = Feature(entry["name"], **known, **shared)
+    return found if found.scale > 0 and found.clip > 0 and found.low <= found.high else None
 
 
 def is_finite(value: Any) -> bool:

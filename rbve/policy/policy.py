@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from rbve.networks.recurrent import Seen
 from rbve.policy import file
 from rbve.policy.legal import read_legal
 from rbve.policy.network import act_function, forward, recall, shown
+from rbve.policy.rows import read_rows
 from rbve.types import Array, Head
 
 
@@ -94,6 +96,18 @@ class Policy:
         values = self._scores(obs, self._mask(legal, len(obs)))
         return values[0] if single else values
 
+    def check(self, observations: Any) -> list[str]:
+        """What in rows of named columns lies far outside the data the policy learned from.
+
+        Numbers more than a tenth of the data's range beyond it, and categories it does not hold;
+        each is named by row and column. Deciding on such rows given by name warns of them.
+        """
+        if self.features is None:
+            return []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.features.far(self._batch(observations)[0])
+
     def _scores(self, obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         head = self._heads(obs)
         return np.asarray(self.algorithm.scores(head, mask, self.config, self.options))
@@ -128,26 +142,7 @@ class Policy:
 
     def _batch(self, observation: Any) -> tuple[np.ndarray, bool]:
         """Observations (B, ...) as the dataset holds them, and whether one alone was given."""
-        if isinstance(observation, Mapping) or (
-            isinstance(observation, list) and observation and isinstance(observation[0], Mapping)
-        ):
-            if self.features is None:
-                raise ValueError(
-                    "the data this policy learned from had no named columns; give numbers of "
-                    f"shape {self.obs_shape}"
-                )
-            return self.features.rows(observation), isinstance(observation, Mapping)
-        obs = np.asarray(observation)
-        if obs.dtype.kind not in "biuf":
-            raise ValueError(f"an observation holds numbers; got {obs.dtype}")
-        if obs.shape == self.obs_shape:
-            return obs[None], True
-        if obs.shape[1:] != self.obs_shape or obs.ndim == 0:
-            raise ValueError(
-                f"an observation has shape {self.obs_shape} ({math.prod(self.obs_shape)} numbers); "
-                f"got {obs.shape}"
-            )
-        return obs, False
+        return read_rows(observation, self.obs_shape, self.features)
 
     def _heads(self, obs: np.ndarray) -> Head:
         if self.memory:
@@ -161,8 +156,10 @@ class Policy:
         """What the network takes. Encoded on the host, in the width the log has: float32 would cut
         large numbers short."""
         seen = network_input(obs if self.features is None else self.features.encode(obs))
-        if not np.isfinite(seen).all():
-            raise ValueError("an observation must consist of finite numbers; got nan or inf")
+        finite = np.isfinite(seen).reshape(len(seen), -1).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(f"row {row} of the observations holds numbers too large for float32")
         return jnp.asarray(seen)
 
     def shown(self, head: Head) -> Head:

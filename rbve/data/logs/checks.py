@@ -116,9 +116,15 @@ class Checks:
             first,
             lambda row: (
                 f"column {names[fault[row]]!r} is empty or not a finite value in an observation; "
-                "fill the gap, or drop the row's episode or the column"
+                f"fill the gap, or drop the row's episode or the column{self.choices}"
             ),
         )
+
+    @property
+    def choices(self) -> str:
+        if self.plan.features is None or self.plan.options.missing != "error":
+            return ""
+        return ", or take gaps as the column's mean with --missing mean or --missing indicator"
 
     def flags(self, table: Chunk, ends: np.ndarray, last: np.ndarray, first: int) -> None:
         names = [name for name in ("terminated", "truncated") if name in table]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from rbve.data.features import OTHER
 from rbve.data.logs import values
 from rbve.data.logs.log import Report
 from rbve.data.logs.roles import is_array
@@ -84,14 +85,18 @@ class Columns:
             column = batch.column(name)
             if feature.kind == "category":
                 codes = {category: code for code, category in enumerate(feature.categories)}
-                found, known = values.codes(column, codes)
+                found, known = values.codes(
+                    column, codes, codes.get(OTHER, -1) if feature.other else -1
+                )
                 good = known & (found >= 0)
             else:
                 found, known = values.numbers(column)
                 good = known & np.isfinite(found) if found.dtype.kind == "f" else known
+                known &= ~np.isnan(found) if found.dtype.kind == "f" else True
             obs[:, index] = found
             if not good.all():
-                fault[~good & (fault < 0)] = index
+                wrong = ~good if feature.missing == "error" else ~good & known
+                fault[wrong & (fault < 0)] = index
                 if obs.dtype.kind == "f":
                     obs[~known | (found < 0 if feature.kind == "category" else False), index] = (
                         np.nan

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from rbve.data.features import Feature
-from rbve.data.logs.values import names_in, numbers
+from rbve.data.logs.values import names_in, numbers, plain, without_nan
 
 MAX_ACTIONS = 4096  # inferred ones; more can be declared
 EXACT = 2.0**53  # whole numbers beyond it are not all float64
@@ -64,16 +65,17 @@ class Numbers:
 
 @dataclass
 class Words:
-    """Different names in a column, up to a limit."""
+    """Different names in a column and how many rows hold them, up to a limit of names."""
 
     limit: int
-    names: set[str] = field(default_factory=set)
+    names: Counter[str] = field(default_factory=Counter)
     gaps: bool = False
 
     def add(self, column: pa.Array) -> None:
-        self.gaps |= column.null_count > 0
+        values = without_nan(plain(column))
+        self.gaps |= values.null_count > 0
         if len(self.names) <= self.limit:
-            self.names |= names_in(column, self.limit)
+            self.names.update(names_in(values, self.limit))
 
 
 @dataclass

@@ -15,8 +15,6 @@ from rbve.data.logs.moments import FORMATS, advice, fitting, moments, type_of
 from rbve.data.logs.options import Options
 from rbve.data.logs.roles import Roles
 
-# Unquoted in a file, they say that a value is missing.
-NULLS = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "NULL", "null"]
 NUMBER = r"^[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|(?i:inf|infinity|nan))$"
 BOOLS = pa.array(["true", "false"])
 THOUSANDS = r"^[-+]?\d{1,3}([.,' \u00a0]\d{3})+([.,]\d+)?$"

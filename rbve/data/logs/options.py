@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from rbve.data.features import Missing
 from rbve.registry import did_you_mean
 
 Ends = Literal["terminated", "truncated", "each"]
@@ -54,10 +55,26 @@ class Options:
     # Of a CSV: how --time is written, as in "%d.%m.%Y %H:%M". Default: numbers, or ISO 8601 as in
     # 2024-05-31 14:00.
     time_format: str | None = None
+    # Empty cells of the observation, NA and NaN. error: refused. mean: a number counts as its
+    # column's mean, a category as none of its levels. indicator: so, and the network is told by one
+    # more input for each column with gaps. The policy does the same.
+    missing: Missing = "error"
+    # Categories in fewer rows than this become one, "(other)", and so do those a policy meets that
+    # are not in the data. 0: none do, and a policy refuses them.
+    rare: int = 0
+    clip: float = 10.0  # deviations at which standardised numbers are cut; inf: they are not
 
     def __post_init__(self) -> None:
         if self.ends not in (None, *get_args(Ends)):
             raise ValueError(f"ends must be 'terminated', 'truncated' or 'each'; got {self.ends!r}")
+        if self.missing not in get_args(Missing):
+            raise ValueError(
+                f"missing must be 'error', 'mean' or 'indicator'; got {self.missing!r}"
+            )
+        if self.rare < 0:
+            raise ValueError(f"rare must be 0 or a number of rows; got {self.rare}")
+        if not self.clip > 0:
+            raise ValueError(f"clip must be a positive number of deviations; got {self.clip}")
         if len(set(self.actions)) != len(self.actions):
             raise ValueError(f"actions must be different names; got {', '.join(self.actions)}")
         if self.decimal not in (None, ".", ","):
@@ -116,14 +133,22 @@ def from_toml(path: str | Path) -> Options:
                 f"{', '.join(known)}"
             )
         given[name] = listed(value) if "tuple" in str(known[name]) else value
-        wanted = tuple if "tuple" in str(known[name]) else str
-        if type(given[name]) is not wanted:
-            kind = "a list of names" if wanted is tuple else "one name in quotes"
+        wanted, kind = wanted_of(str(known[name]))
+        if type(given[name]) not in wanted:
             raise ValueError(f"{path}: option {name!r} takes {kind}; got {value!r}")
     try:
         return Options(**given)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def wanted_of(hint: str) -> tuple[tuple[type, ...], str]:
+    """Types a field takes from a file, and their name."""
+    if "tuple" in hint:
+        return (tuple,), "a list of names"
+    if hint in ("int", "float"):
+        return ((int,) if hint == "int" else (int, float)), "a number"
+    return (str,), "one name in quotes"
 
 
 def listed(value: Any) -> Any:

@@ -14,13 +14,12 @@ import pyarrow as pa
 
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
-from rbve.data.logs.options import Options
 from rbve.data.logs.roles import SINGLE
 from rbve.data.source import Source
 from rbve.files import refuse_to_overwrite, replacing
 
 # Column names that mean something to the reader, so features need others.
-RESERVED = (*SINGLE, *vars(Options()))
+RESERVED = (*SINGLE, "observation", "next_observation", "legal", "next_legal")
 PREFIXES = ("legal:", "legal_", "next_legal:", "next_legal_", "next_observation_")
 
 
@@ -121,6 +120,9 @@ def observation(part: Dataset, rows: Rows, flat: bool) -> dict[str, pa.Array]:
 
 
 def words(codes: np.ndarray, names: tuple[str, ...], mask: np.ndarray | None) -> pa.Array:
+    if codes.dtype.kind == "f" and (gaps := np.isnan(codes)).any():
+        mask = gaps if mask is None else mask | gaps
+        codes = np.where(gaps, 0, codes)
     indices = codes.astype(np.int64)
     if (indices != codes).any() or (indices < 0).any() or (indices >= len(names)).any():
         raise ValueError(f"a category code lies outside its {len(names)} names; damaged")

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.features import Feature, Features
+from rbve.data.features import OTHER, Feature, Features
 from rbve.data.logs.gather import EXACT, MAX_ACTIONS, Ids, Numbers, Words
 from rbve.data.logs.log import Log, Report
 from rbve.data.logs.options import Options
 from rbve.data.logs.roles import Roles, is_array
-from rbve.data.logs.values import inner, is_category, is_number, plain, shape_of, to_numpy
+from rbve.data.logs.values import (
+    inner,
+    is_category,
+    is_number,
+    plain,
+    present,
+    shape_of,
+    to_numpy,
+    without_nan,
+)
 
 MAX_CATEGORIES = 1000
+MAX_RARE = 100_000  # names counted to find out which are rare
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,7 @@ class Survey:
         self.array = is_array(self.kind(roles.observation[0]))
         self.shape: tuple[int, ...] | None = None
         self.mask_width = 0
+        self.gaps: set[str] = set()  # columns without a value in the row of a decision
         self.rows = 0
 
     def kind(self, name: str) -> pa.DataType:
@@ -96,12 +108,13 @@ class Survey:
         return by_id[0]
 
     def gather_features(self) -> None:
+        most = MAX_RARE if self.options.rare else MAX_CATEGORIES
         for name, following in self.pairs():
             kinds = [self.kind(each) for each in (name, following) if each is not None]
             words = name in self.options.categorical or any(map(is_category, kinds))
             for each in (name, following):
                 if each is not None:
-                    self.found[each] = Words(MAX_CATEGORIES) if words else Numbers()
+                    self.found[each] = Words(most) if words else Numbers()
         for name in self.options.categorical:
             if name not in self.roles.observation:
                 self.report.fault(
@@ -120,8 +133,12 @@ class Survey:
         if self.array:
             wanted.append(self.roles.observation[0])
         wanted += [masks] if masks else []
+        flagged = self.options.missing == "indicator" and not self.array
+        wanted += [self.roles.action] if flagged else []
         for batch in self.log.batches(list(dict.fromkeys(wanted)) or [self.roles.action]):
             self.rows += len(batch)
+            if flagged:
+                self.note_gaps(batch)
             for name, found in self.found.items():
                 found.add(batch.column(name.removeprefix("action ")))
             if self.array and self.shape is None:
@@ -130,6 +147,13 @@ class Survey:
                 self.mask_width = (shape_of(plain(batch.column(masks))) or (0,))[0]
             if self.array and self.shape and set(wanted) <= {self.roles.observation[0], masks}:
                 return  # nothing is left to learn
+
+    def note_gaps(self, batch: pa.RecordBatch) -> None:
+        """Final rows do not count: they may lack their observation as a whole."""
+        decided = present(batch.column(self.roles.action))
+        for name in self.roles.observation:
+            if (decided & ~present(without_nan(plain(batch.column(name))))).any():
+                self.gaps.add(name)
 
     # Actions
 
@@ -190,15 +214,32 @@ class Survey:
         return Features(tuple(self.feature(name, following) for name, following in self.pairs()))
 
     def feature(self, name: str, following: str | None) -> Feature:
+        """Statistics are those of the decisions; ranges and names those of both columns."""
         found = [self.found[each] for each in (name, following) if each is not None]
-        if isinstance(found[0], Numbers):
-            return found[0].feature(name)
-        names = set().union(*(each.names for each in found if isinstance(each, Words)))
+        missing = self.options.missing
+        if missing == "indicator" and name not in self.gaps:
+            missing = "mean"
+        numbers = [each for each in found if isinstance(each, Numbers)]
+        if numbers:
+            feature = numbers[0].feature(name)
+            if known := [each for each in numbers if each.count]:
+                low, high = min(each.low for each in known), max(each.high for each in known)
+                feature = replace(feature, low=low, high=high)
+            return replace(feature, clip=self.options.clip, missing=missing)
+        counts: Counter[str] = Counter()
+        for each in found:
+            counts.update(each.names if isinstance(each, Words) else ())
+        names = {each for each in counts if counts[each] >= self.options.rare}
+        if pooled := len(counts) - len(names):
+            self.notes.append(
+                f"column {name!r}: {pooled} of {len(counts)} categories are in fewer than "
+                f"{self.options.rare} rows and become {OTHER!r}"
+            )
         if len(names) > MAX_CATEGORIES:
             self.report.fault(
                 "too many categories",
                 f"column {name!r} holds more than {MAX_CATEGORIES} different texts; leave it out "
-                "of --observation, or group them",
+                "of --observation, or pool the rare ones with --rare N",
             )
             names = set(sorted(names)[:MAX_CATEGORIES])
         if names and all(looks_numeric(each) for each in names) and is_category(self.kind(name)):
@@ -206,7 +247,10 @@ class Survey:
                 f"column {name!r} holds numbers as text ({min(names)!r}) and is taken as "
                 "categories; convert it if they are quantities"
             )
-        return Feature(name, "category", categories=tuple(sorted(names)))
+        levels = (*sorted(names - {OTHER}), *([OTHER] if pooled or OTHER in names else []))
+        return Feature(
+            name, "category", categories=levels, missing=missing, other=self.options.rare > 0
+        )
 
     def dtype(self) -> np.dtype:
         """One that holds every column: their common type, else float32 if exact, else float64."""

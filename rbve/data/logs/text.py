@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from rbve.data.features import NULLS
 from rbve.data.logs.dialect import delimiter_of
-from rbve.data.logs.kinds import NULLS, Seen, Settler, cast
+from rbve.data.logs.kinds import Seen, Settler, cast
 from rbve.data.logs.log import DAMAGE, Own, Report
 from rbve.data.logs.options import Options
 from rbve.data.logs.roles import Roles
@@ -238,7 +239,7 @@ class TextLog:
         convert = arrow_csv.ConvertOptions(
             column_types={key: pa.string() for key in keys},
             include_columns=wanted,
-            null_values=NULLS,
+            null_values=list(NULLS),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )

@@ -94,12 +94,14 @@ def flags(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return on, known, known & ~on & (values != 0)
 
 
-def codes(column: pa.Array, index: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """(index of each value's name, −1 where it is not in `index`; which rows hold a value)."""
+def codes(
+    column: pa.Array, index: Mapping[str, int], other: int = -1
+) -> tuple[np.ndarray, np.ndarray]:
+    """(index of each value's name, `other` where it has none, −1 if empty; which hold a value)."""
     column = without_nan(plain(column))
     known = present(column)
     encoded = column.dictionary_encode()
-    of_value = [index.get(category_name(value), -1) for value in encoded.dictionary.to_pylist()]
+    of_value = [index.get(category_name(value), other) for value in encoded.dictionary.to_pylist()]
     positions = encoded.indices.fill_null(len(of_value)).to_numpy(zero_copy_only=False)
     return np.array([*of_value, -1], np.int32)[positions], known
 
@@ -111,10 +113,14 @@ def without_nan(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
 
 
-def names_in(column: pa.Array, limit: int) -> set[str]:
-    """Different names in a column, a few beyond `limit` at most."""
-    values = pc.unique(without_nan(plain(column))).drop_null()
-    return {category_name(value) for value in values[: limit + 1].to_pylist()}
+def names_in(column: pa.Array, limit: int) -> dict[str, int]:
+    """Different names in a column and their rows, a few beyond `limit` at most."""
+    counts = column.drop_null().value_counts()[: limit + 1]
+    found: dict[str, int] = {}
+    for each in counts.to_pylist():
+        name = category_name(each["values"])  # one for 9 and 9.0
+        found[name] = found.get(name, 0) + each["counts"]
+    return found
 
 
 def mask_columns(columns: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
