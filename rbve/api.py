@@ -221,8 +221,8 @@ def train(
     `settings` are the algorithm's own numbers and choices, such as lam=0.5 or filter="none";
     `spec` holds further fields of rbve.training.spec.Spec, such as {"gamma": 0.997}. A preset, such
     as "rlu-atari", says what is not given here; without one, 100,000 updates at learning rate 3e-4,
-    the target copied every updates/800. With `out`, rows and checkpoints stay there and an
-    interrupted run resumes.
+    the target copied every updates/800, but not sooner than after 100 (of fewer than 2,000 updates,
+    after a twentieth). With `out`, rows and checkpoints stay there and an interrupted run resumes.
     """
     held = {IN_MEMORY: data} if isinstance(data, Dataset) else {}
     path = IN_MEMORY if isinstance(data, Dataset) else str(data)

@@ -79,7 +79,7 @@ def train_all(out: Path) -> list[Path]:
             folder = dataset_folder(out, problem, seed)
             mark = fingerprint(folder)
             ref = DataRef(str(folder), problem.keep, keep_seed=seed, fingerprint=mark)
-            jobs += grid.jobs([ref], specs, [seed], [3e-4], 0)
+            jobs += grid.jobs([ref], specs, [seed], [3e-4], problem.target_period)
     with console.bar(
         f"training {len(jobs)} members", sum(job.spec.steps for job in jobs), "updates"
     ) as bar:

@@ -53,6 +53,10 @@ class Scale:
     target_period: int = 0  # updates between target syncs; 0 = steps / 800
     name: str = ""
 
+    @property
+    def period(self) -> int:
+        return self.target_period or max(1, self.steps // 800)
+
 
 @dataclass(frozen=True)
 class Experiment:

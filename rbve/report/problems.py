@@ -13,7 +13,7 @@ from rbve.report.labels import SHORT_REFERENCES, one_line
 from rbve.report.page import Section
 from rbve.report.statistics import Estimate
 from rbve.report.summary import Method, Problem
-from rbve.report.words import best_words, headline, plural, sizes
+from rbve.report.words import best_words, headline, plural, sizes, training
 
 TITLE = "Results of learning from logged data"
 ABOUT = (
@@ -84,7 +84,7 @@ def section(problem: Problem, index: int) -> Section:
     more = f"<p>{escape(' '.join(others))}</p>" if others else ""
     body = f"""<p class="headline">{escape(first)}</p>
 {more}
-<p class="muted">{escape(sizes(problem))}</p>
+<p class="muted">{escape(f"{sizes(problem)} {training(problem)}")}</p>
 {html_table(problem)}
 {brackets(problem)}"""
     name = f"{index}-{slug(problem.label)}"

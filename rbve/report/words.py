@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rbve.report import table
 from rbve.report.summary import Method, Problem
@@ -101,6 +102,18 @@ def sizes(problem: Problem) -> str:
     if known[0] == known[-1]:
         return f"{words} of {plural(known[0], 'episode')}."
     return f"{words} of {known[0]:,} to {known[-1]:,} episodes."
+
+
+def training(problem: Problem) -> str:
+    """How long runs are and how often their targets were copied."""
+    steps: list[Any] = [run.spec.get("spec", {}).get("steps") for run in problem.runs]
+    periods: list[Any] = [run.spec.get("target_period") for run in problem.runs]
+    if not all(type(count) is int for count in (*steps, *periods)):
+        return ""
+    return (
+        f"{table.span(steps)} updates a run; the target network is copied every "
+        f"{table.span(periods)}."
+    )
 
 
 def listing(names: Sequence[str]) -> str:

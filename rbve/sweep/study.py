@@ -260,7 +260,7 @@ def job(
         **fields,
     )
     spec, config = resolve(plan, settings)
-    return Job(ref, spec, config, rate, scale.target_period, seed)
+    return Job(ref, spec, config, rate, scale.period, seed)
 
 
 def run(

@@ -9,6 +9,7 @@ import numpy as np
 
 from rbve import algorithms
 from rbve.data.dataset import Dataset
+from rbve.training.spec import Job
 
 
 def notes(name: str, data: Dataset, plans: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
@@ -39,4 +40,18 @@ def notes(name: str, data: Dataset, plans: Iterable[tuple[str, Mapping[str, Any]
     return [
         f"{name}: {fragments:,} of {data.num_episodes:,} episodes are fragments, such as SARSA "
         f"tuples, whose reward-to-go V̂ is not known: {'; '.join(does)}"
+    ]
+
+
+def period_notes(jobs: Iterable[Job]) -> list[str]:
+    """How often targets are copied, where anything is learned from them."""
+    return [
+        f"the target network is copied every {period:,} updates of {steps:,} (--target-period)"
+        for steps, period in sorted(
+            {
+                (job.spec.steps, job.target_period)
+                for job in jobs
+                if job.spec.load_algorithm().bootstrap in ("state", "pair")
+            }
+        )
     ]

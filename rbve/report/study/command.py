@@ -55,8 +55,7 @@ def arguments(job: Mapping[str, Any]) -> Iterator[str]:
     yield from differing(job["data"], DATA, asdict(DataRef("")))
     flags = [name for name in usual if name not in (*OWN_WAY, *WITHOUT_FLAG)]
     yield from differing(spec, flags, usual)
-    period = max(1, spec["steps"] // 800)
-    own = asdict(Job(DataRef(""), Spec(), target_period=period))
+    own = asdict(Job(DataRef(""), Spec(steps=spec["steps"])))
     yield from differing(job, ("learning_rate", "target_period", "seed"), own)
 
 
