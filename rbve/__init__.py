@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     )
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     # Lazy, so that `rbve --help` need not wait for JAX.
     if name in __all__:

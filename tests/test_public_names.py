@@ -1,0 +1,34 @@
+"""What `import rbve` offers is seen by dir(), by type checkers and by editors."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import rbve
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_dir_shows_them_and_imports_nothing() -> None:
+    code = "import rbve, sys; print(*dir(rbve)); sys.exit('jax' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert {*rbve.__all__, "__version__"} <= {*done.stdout.split()}
+
+
+def test_type_checkers_see_them() -> None:
+    tree = ast.parse((ROOT / "rbve" / "__init__.py").read_text())
+    (static,) = (each for each in tree.body if isinstance(each, ast.If))
+    names = {name.name for each in static.body for name in each.names}  # type: ignore[attr-defined]
+    assert names == {*rbve.__all__}
+    assert (ROOT / "rbve" / "py.typed").exists()
+
+
+def test_an_editable_install_is_a_path() -> None:
+    """Without this setuptools installs an import hook, which mypy and editors cannot follow."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert settings["package-dir"] == {"": "."}
