@@ -17,7 +17,7 @@ MAX_LINES = 350
 
 # A module may import its own layer and those above it in this list.
 LAYERS = (
-    {"types", "ops", "files", "ranking", "registry", "rows", "backend"},
+    {"types", "ops", "files", "ranking", "registry", "rows", "schema", "stopping", "backend"},
     {"algorithms", "networks", "data", "envs"},
     {"training", "evaluation", "policy", "recording", "audit", "theory"},
     {"sweep", "experiments"},

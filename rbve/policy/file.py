@@ -18,6 +18,7 @@ from rbve.algorithms import Acting
 from rbve.data.features import Features
 from rbve.networks import build, flattened
 from rbve.networks.torsos import hidden_for, torso_for
+from rbve.policy import valid
 from rbve.training.checkpoint import read_tensors, write_tensors
 
 
@@ -55,8 +56,13 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
     caller's.
     """
     arrays, info = read_tensors(path)
-    if info.get("kind") != "policy" or "weights" not in arrays:
-        raise ValueError(f"{path}: not a saved policy")
+    valid.check(path, arrays, info)
+    if "diverged_at" in info["info"]:
+        warnings.warn(
+            f"{path}: training diverged at update {info['info']['diverged_at']:,}; these are the "
+            "last finite weights",
+            stacklevel=3,
+        )
     algorithm, options, config = acting(path, info, algorithm_file)
     obs_shape, hidden = tuple(info["obs_shape"]), tuple(info["hidden"])
     named = info.get("features")

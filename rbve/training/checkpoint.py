@@ -1,4 +1,8 @@
-"""Checkpoints: one safetensors file, written atomically, its JSON and checksum in the header."""
+"""Checkpoints and policies: one safetensors file, written atomically.
+
+The header's metadata has one entry, JSON with sorted keys: the content's own `info` and a checksum
+over it and over the name, type, shape and bytes of every array. So equal content gives equal files.
+"""
 
 from __future__ import annotations
 
@@ -9,39 +13,50 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
+from rbve import schema
 from rbve.files import write_atomically
+
+ENTRY = "rbve"  # of the metadata; several would be written in a random order
+CONTENT = {"crc32": int, "info": dict}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
     """Arrays and JSON in one file that is either whole or absent."""
     # Not ascontiguousarray: it gives scalars a dimension.
     arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}
-    header = {"info": json.dumps(dict(info)), "crc32": str(checksum(arrays))}
-    write_atomically(path, save(arrays, header))
+    held = json.loads(json.dumps(info))  # as it will be read
+    content = {"crc32": checksum(arrays, held), "info": held}
+    write_atomically(path, save(arrays, {ENTRY: json.dumps(content, sort_keys=True)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
+    if not path.is_file():
+        raise ValueError(f"{path}: is a folder; name a file in it")
     try:
         with safe_open(path, "numpy") as file:
             header = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        info = json.loads(header["info"])
-        expected = int(header["crc32"])
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file") from None
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        if "crc32" in header:
+            raise ValueError("of an earlier version; train or record it again")
+        content = json.loads(header[ENTRY])
+    except Exception as error:  # the reader of a damaged header raises anything
         raise ValueError(f"{path}: not a file of rbve, or damaged ({error})") from None
-    if checksum(arrays) != expected:
+    schema.check(content, CONTENT, f"{path}: not a file of rbve, or damaged")
+    if checksum(arrays, content["info"]) != content["crc32"]:
         raise ValueError(f"{path}: checksum does not match; the file is damaged")
-    return arrays, info
+    return arrays, content["info"]
 
 
-def checksum(arrays: Mapping[str, np.ndarray]) -> int:
-    crc = 0
+def checksum(arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> int:
+    crc = zlib.crc32(json.dumps(info, sort_keys=True).encode())
     for name in sorted(arrays):
-        crc = zlib.crc32(name.encode(), crc)
-        crc = zlib.crc32(np.ascontiguousarray(arrays[name]).tobytes(), crc)
+        value = arrays[name]
+        # Encoded one by one, so that no name can pass for a shape.
+        described = json.dumps([name, value.dtype.str, value.shape])
+        crc = zlib.crc32(np.ascontiguousarray(value).tobytes(), zlib.crc32(described.encode(), crc))
     return crc

@@ -1,0 +1,66 @@
+"""What a JSON file has to hold, checked where it is read: a wrong field is one line that names it.
+
+A schema is a type (float: any number, whole ones too), None for null, a tuple of alternatives, a
+list with the schema of every item, or a dict with the schema of every field. A field whose name
+ends in "?" may be absent; "*" stands for every field that is not named.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+Schema = Any
+LARGEST = 2**63 - 1  # of whole numbers; more digits are damage, and overflow where they are used
+NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def check(content: Any, schema: Schema, where: str, field: str = "") -> None:
+    """Raise ValueError, opened by `where`, unless the content is as the schema says."""
+    alternatives = schema if isinstance(schema, tuple) else (schema,)
+    fitting = [each for each in alternatives if fits(content, each)]
+    if not fitting:
+        raise wrong(content, alternatives, where, field)
+    schema = fitting[0]
+    if isinstance(schema, list):
+        for index, item in enumerate(content):
+            check(item, schema[0], where, f"{field}[{index}]")
+    elif isinstance(schema, dict):
+        inside = f"{field}." if field else ""
+        named = {name.removesuffix("?"): name for name in schema if name != "*"}
+        for key, name in named.items():
+            if key in content:
+                check(content[key], schema[name], where, inside + key)
+            elif not name.endswith("?"):
+                raise ValueError(f"{where}: {inside}{key} is missing")
+        for key in content.keys() - named if "*" in schema else ():
+            check(content[key], schema["*"], where, inside + key)
+
+
+def fits(content: Any, schema: Schema) -> bool:
+    """Whether it is of the kind, whatever is inside."""
+    if schema is None:
+        return content is None
+    if schema is float:  # a whole number may have more digits than a float can count
+        return type(content) is float or (
+            type(content) is int and abs(content) <= sys.float_info.max
+        )
+    if schema is int:
+        return type(content) is int and abs(content) <= LARGEST
+    kind = schema if isinstance(schema, type) else type(schema)
+    return type(content) is kind
+
+
+def wrong(content: Any, kinds: tuple[Schema, ...], where: str, field: str) -> ValueError:
+    wanted = " or ".join(dict.fromkeys(name_of(kind) for kind in kinds))
+    shown = repr(content)
+    shown = shown if len(shown) <= 40 else f"{shown[:40]}…"
+    return ValueError(f"{where}: {field or 'the content'} must be {wanted}; got {shown}")
+
+
+def name_of(schema: Schema) -> str:
+    if schema is None:
+        return "null"
+    if schema in (list, dict) or isinstance(schema, list | dict):
+        return "a list" if schema is list or isinstance(schema, list) else "an object"
+    return NAMES[schema]
