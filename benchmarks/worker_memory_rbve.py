@@ -50,7 +50,7 @@ class Run:
             group, table = team(1, spec.batch_size), table_for(spec, [data])
             program = make_program(spec, table.layout)
             member = MemberRun(job, data, Path(out), program, table, 0)
-            self.inputs, self.state = member.inputs, member.state
+            self.member = member
             self.advance = stack.enter_context(advancing(program, [member], table, group))
             self.open = stack.pop_all()
         self.learn(1)
@@ -58,8 +58,7 @@ class Run:
     def learn(self, updates: int) -> None:
         self.steps += updates
         with jax.default_device(self.device):
-            advanced = self.advance([self.state], [self.inputs], self.steps)
-            ((self.state, _),) = jax.block_until_ready(advanced)
+            self.advance([self.member], self.steps)
 
 
 def begin(path: str, data: Dataset, units: int, batch: int, runs: int) -> list[Run]:

@@ -11,15 +11,53 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterable, Sequence
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rbve import schema
 from rbve.files import write_atomically
 
 FILE = "rows.jsonl"
 EVALUATION = "evaluation.jsonl"  # of an evaluator beside training, in the same form
 PACKED = "rows.jsonl.gz"
+MOST_BYTES = 1 << 28  # of a file of rows, unpacked; a study of a thousand runs has 32 MB
+LONGEST_LINE = 1 << 24
+
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, RecursionError)
+VALUE = (str, bool, int, float, None, list)
+# What reports, evaluators and policies read of a job and of its data; theory has other fields.
+JOB = {
+    "spec?": {
+        "algorithm?": str,
+        "options?": {"*": VALUE},
+        "env?": (str, None),
+        **dict.fromkeys(("steps?", "every?", "eval_episodes?", "final_evaluations?"), int),
+        **dict.fromkeys(("stack?", "memory?", "n_step?", "batch_size?"), int),
+        **dict.fromkeys(("gamma?", "eval_epsilon?"), float),
+        "clip_rewards?": bool,
+        "*": VALUE,
+    },
+    "data?": {
+        **dict.fromkeys(("path?", "fingerprint?", "side?", "action?"), str),
+        "keep?": float,
+        "*": VALUE,
+    },
+    "config?": {"*": float},
+    "learning_rate?": float,
+    "*": (*VALUE, dict),
+}
+RETURNS = ("behaviour", "best", "random", "reference", "late")
+FACTS = {
+    "env?": (str, None),
+    **{f"{name}_return?": (float, None) for name in RETURNS},
+    "source?": {"*": VALUE},
+    "reference_source?": str,
+    "evaluated?": {"*": VALUE},
+}
+HEADER = {"job": str, "spec": JOB, "facts": FACTS}
 
 
 class Row(NamedTuple):
@@ -49,21 +87,36 @@ class RowFile:
         self.path = folder / FILE
         self.header = json.dumps({"job": job, "spec": spec, "facts": facts})
         self.count = 0
+        self.crc = 0  # of the header and the rows counted
 
-    def keep(self, count: int) -> None:
-        """Start from the first `count` rows on disk."""
-        lines = self.path.read_text(encoding="utf-8").splitlines()[1 : count + 1] if count else []
-        if len(lines) < count:
-            raise ValueError(f"{self.path}: {len(lines)} rows, the checkpoint counted {count}")
+    def keep(self, count: int, crc: int = 0) -> None:
+        """Start from the first `count` rows on disk; `crc` is that of the file up to them."""
+        kept = first_rows(self.path, count, crc) if count else b""
         self.count = count
-        write_atomically(self.path, ("\n".join([self.header, *lines]) + "\n").encode())
+        content = self.header.encode() + b"\n" + kept
+        self.crc = zlib.crc32(content)
+        write_atomically(self.path, content)
 
     def append(self, rows: Sequence[Row]) -> None:
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(row._asdict()) + "\n" for row in rows)
+        fresh = "".join(json.dumps(row._asdict()) + "\n" for row in rows).encode()
+        with open(self.path, "ab") as file:
+            file.write(fresh)
             file.flush()
             os.fsync(file.fileno())
         self.count += len(rows)
+        self.crc = zlib.crc32(fresh, self.crc)
+
+
+def first_rows(path: Path, count: int, crc: int, last: bool = False) -> bytes:
+    """Their lines, if the file up to them has this checksum and, at the `last`, holds no more."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except FileNotFoundError:
+        lines = []
+    held = lines[: count + 1]
+    if zlib.crc32(b"".join(held)) != crc or (last and len(lines) > len(held)):
+        raise ValueError(f"{path}: damaged, not the {count} rows that the checkpoint counted")
+    return b"".join(held[1:])
 
 
 def write(run: Run, file: Path) -> None:
@@ -92,20 +145,57 @@ def read(path: Path) -> Run:
 
 def read_all(path: Path) -> list[Run]:
     """Every run of a file, packed or not."""
+    runs: list[Run] = []
+    seen: set[tuple[int, str]] = set()  # of the run that is being read
     try:
-        raw = path.read_bytes()
-        content = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
-        runs: list[Run] = []
-        # A line without its end was being written when the process was killed.
-        for line in content[: content.rfind("\n") + 1].splitlines():
+        for number, line in enumerate(lines_of(path), 1):
             fields = json.loads(line)
-            if "job" in fields:
+            if type(fields) is dict and "job" in fields:
+                schema.check(fields, HEADER, f"line {number}")
                 runs.append(Run(fields["job"], fields["spec"], fields["facts"], []))
+                seen = set()
             else:
-                runs[-1].rows.append(Row(**fields))
+                row = row_of(fields, number)
+                runs[-1].rows.append(row)
+                seen.add((row.step, row.metric))
+                if len(seen) < len(runs[-1].rows):
+                    raise ValueError(
+                        f"line {number}: a second {row.metric!r} of step {row.step}, as if two "
+                        "processes had written it; delete the run's folder and train it again"
+                    )
         return runs
-    except (ValueError, KeyError, TypeError, IndexError, EOFError, OSError) as error:
+    except (*DAMAGE, EOFError, OSError, zlib.error) as error:
         raise ValueError(f"{path}: not a file of result rows ({error})") from None
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Complete lines: one without its end was being written when the process was killed."""
+    left = MOST_BYTES
+    with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        while line := file.readline(min(left, LONGEST_LINE) + 1):
+            left -= len(line)
+            if left < 0 or len(line) > LONGEST_LINE:
+                raise ValueError(
+                    f"unpacks to more than {MOST_BYTES >> 20} MB, or to a line of more than "
+                    f"{LONGEST_LINE >> 20} MB; rows never take so much"
+                )
+            if line.endswith(b"\n"):
+                yield line
+
+
+def row_of(fields: Any, number: int) -> Row:
+    # By hand: a schema takes ten times as long, and a study has a million rows.
+    row = Row(**fields)
+    if (
+        type(row.step) is int
+        and type(row.metric) is str
+        and type(row.value) in (int, float)
+        and type(row.n) is int
+        and 0 <= row.step <= schema.LARGEST
+        and not sys.float_info.max < abs(row.value) < float("inf")
+    ):
+        return row
+    raise ValueError(f"line {number}: not a row (step, metric, value, n)")
 
 
 def find(paths: Iterable[Path]) -> list[Run]:

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from rbve.evaluation.fit import check_play, frames_joined
 from rbve.evaluation.host import evaluate_on_host
 from rbve.evaluation.lanes import LANES, open_lanes
 from rbve.evaluation.rollout import Evaluation, make_rollout
+from rbve.files import locked
 from rbve.policy import Policy
 from rbve.training.measures import final_rows, normalised
 from rbve.training.spec import averaged
@@ -105,26 +107,35 @@ def follow(
     cannot be evaluated so is left out, and told when the others are done.
     """
     refused: dict[Path, str] = {}
-    while True:
-        folders = runs_below(out)
-        if not folders and once:
-            raise ValueError(
-                f"{out}: no {rows.FILE} below; train with `rbve train ... --out {out}`"
-            )
-        for folder in folders:
-            if folder in refused:
-                continue
-            try:
-                for found in evaluate_waiting(folder, plan):
-                    on_progress(found)
-            except (ValueError, ImportError) as error:
-                refused[folder] = str(error)
-        # Listed again: a run may have begun while others were played.
-        folders = [folder for folder in runs_below(out) if folder not in refused]
-        settled = sum(is_settled(folder) for folder in folders)
-        if once or ((folders or refused) and settled == len(folders)):
-            break
-        time.sleep(pause)
+    with ExitStack() as locks:
+        taken: set[Path] = set()
+
+        def evaluate(folder: Path) -> Iterator[Evaluated]:
+            if folder not in taken:
+                locks.enter_context(locked(folder / rows.EVALUATION))
+                taken.add(folder)
+            yield from evaluate_waiting(folder, plan)
+
+        while True:
+            folders = runs_below(out)
+            if not folders and once:
+                raise ValueError(
+                    f"{out}: no {rows.FILE} below; train with `rbve train ... --out {out}`"
+                )
+            for folder in folders:
+                if folder in refused:
+                    continue
+                try:
+                    for found in evaluate(folder):
+                        on_progress(found)
+                except (ValueError, ImportError) as error:
+                    refused[folder] = str(error)
+            # Listed again: a run may have begun while others were played.
+            folders = [folder for folder in runs_below(out) if folder not in refused]
+            settled = sum(is_settled(folder) for folder in folders)
+            if once or ((folders or refused) and settled == len(folders)):
+                break
+            time.sleep(pause)
     if refused:
         raise ValueError(complaint(refused, len(folders)))
     return Tally(settled, len(folders))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rbve import envs
+from rbve import envs, stopping
 from rbve.envs.base import Env, HostEnv, categories, random_action, shows_final
 from rbve.evaluation.fit import joined_shape
 
@@ -163,6 +163,7 @@ def play(
     done: dict[int, Trace] = {}
     begun = handed_out = 0
     while handed_out < episodes:
+        stopping.check()
         seeds = {}
         free = [lane for lane in range(lanes.count) if lane not in running]
         for lane in free[: episodes - begun]:

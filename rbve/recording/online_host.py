@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rbve import envs
+from rbve import envs, stopping
 from rbve.data.dataset import Episode, sample_episodes
 from rbve.data.formats.native import recording
 from rbve.envs._atari_games import reference
@@ -172,6 +172,7 @@ class Learning:
         trace.see(outcome)
         self.replay.begin(outcome.obs)
         while not (outcome.terminated or outcome.truncated):
+            stopping.check()
             if self.episodes is None and self.steps >= self.options.steps:
                 return None
             q = self.agent.q(self.replay.frames(np.array([self.replay.rows - 1])))

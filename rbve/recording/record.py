@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from rbve import envs
+from rbve import envs, stopping
 from rbve.data.dataset import NO_ACTION, Episode, sample_episodes
 from rbve.data.formats.native import Writer, recording
 from rbve.envs._atari_games import reference as atari_reference
@@ -87,6 +87,7 @@ def record_online(
         returns: list[float] = []
         reached, row, blocks = 0, 0, 64
         while reached < total:
+            stopping.check()
             goal = min(total, judge.next_look(total))
             limit = {"steps" if episodes is None else "episodes": goal}
             started = time.monotonic()
@@ -249,6 +250,7 @@ def record_policy(
     more = functools.partial(envs.load, env_name, noise)
     with recording(out, env.actions, about, overwrite, EXPERT) as writer:
         for fresh in episode_stream(env, policy, episodes, epsilon, seed, more):
+            stopping.check()
             writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
             done += len(fresh)
             on_progress(Progress(done, float(fresh[-1].reward.sum()), done / episodes))

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rbve import stopping
 from rbve.data.dataset import Episode
 from rbve.data.formats.native import recording
 from rbve.recording import online_r2d2, r2d2_options
@@ -53,6 +54,7 @@ def record_online_memory(
         returns: list[float] = []
         done, blocks = 0, 4
         while done < total:
+            stopping.check()
             goal = min(total, judge.next_look(total))
             more = min(blocks, goal - done, options.chunks)
             started = time.monotonic()

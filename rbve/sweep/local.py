@@ -7,6 +7,7 @@ resumes from it, so how jobs are bundled, and on how many devices, changes nothi
 from __future__ import annotations
 
 import queue
+import resource
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import Any
 
 import jax
 
+from rbve import stopping
 from rbve.data.dataset import Dataset
 from rbve.data.formats import load
+from rbve.training.member import Damaged
 from rbve.training.parallel import check
 from rbve.training.run import Progress, is_finished, train_members
 from rbve.training.sequences import longest_episode
@@ -54,16 +57,24 @@ def run(
     kinds = [(job.program, shapes(job.spec, selected[job.data])) for job in todo]
     bundles = bundle(todo, kinds, jax.local_device_count() // devices)
 
-    def work(jobs: Sequence[Job]) -> None:
-        train_members(
-            jobs,
-            [selected[job.data] for job in jobs],
-            [folders[job.id] for job in jobs],
-            on_progress,
-            devices=devices,
-        )
+    damage: list[str] = []
 
+    def work(jobs: Sequence[Job]) -> None:
+        try:
+            train_members(
+                jobs,
+                [selected[job.data] for job in jobs],
+                [folders[job.id] for job in jobs],
+                on_progress,
+                devices=devices,
+            )
+        except Damaged as error:
+            damage.append(str(error))
+
+    allow_open_files(len(todo))
     on_all_devices(work, bundles, devices)
+    if damage:
+        raise ValueError(f"all other runs are trained; {'; '.join(damage)}")
     return [out / job.id for job in jobs]
 
 
@@ -98,33 +109,58 @@ def bundle(jobs: Sequence[Job], kinds: Sequence[Any], devices: int) -> list[list
 def on_all_devices(work: Callable[[Any], None], items: Sequence[Any], each: int = 1) -> None:
     """Call work(item) for all items, one at a time per device, or per `each` devices.
 
-    After an error no item is begun; it is raised once the items at work are done.
+    After an error no item is begun; it is raised once the items at work are done. Interrupted, it
+    asks them to stop (rbve/stopping.py) and waits until they have.
     """
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for item in items:
         waiting.put(item)
     errors: list[BaseException] = []
 
-    def serve(device: jax.Device) -> None:
-        with jax.default_device(device):
-            while not errors:
-                try:
-                    item = waiting.get_nowait()
-                except queue.Empty:
-                    return
-                try:
+    def serve(device: jax.Device, ended: threading.Event) -> None:
+        try:
+            with jax.default_device(device):
+                while not errors:
+                    try:
+                        item = waiting.get_nowait()
+                    except queue.Empty:
+                        return
                     work(item)
-                except BaseException as error:
-                    errors.append(error)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            ended.set()
 
     local = jax.local_devices()
     devices = local[: len(local) // each * each : each][: max(1, len(items))]
-    threads = [threading.Thread(target=serve, args=(device,), daemon=True) for device in devices]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        # A plain join() would hold back Ctrl-C until the work is done.
-        while thread.is_alive():
-            thread.join(0.2)
+    threads: list[tuple[threading.Thread, threading.Event]] = []
+    for device in devices:
+        ended = threading.Event()
+        threads.append((threading.Thread(target=serve, args=(device, ended)), ended))
+
+    def wait() -> None:
+        # Not Thread.join(): interrupted by a signal, it takes a thread for ended that is not.
+        for thread, ended in threads:
+            while thread.ident is not None and not ended.wait(0.2):
+                pass
+
+    try:
+        for thread, _ in threads:
+            thread.start()
+        wait()
+    except BaseException as stop:  # Ctrl-C: the interpreter must not end while threads compute
+        errors.append(stop)  # so that no item is begun
+        with stopping.asked():
+            wait()
+        raise
     if errors:
         raise errors[0]
+
+
+def allow_open_files(count: int) -> None:
+    """Every run that trains holds a lock, and many systems allow a process 1,024 files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + 512
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rbve import rows as result_rows
+from rbve import schema
 from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.evaluation.follow import POLICY as POLICY
@@ -23,13 +27,40 @@ from rbve.training.table import Table
 from rbve.training.update import Member, Program, TrainState, member_keys
 
 CHECKPOINT = "checkpoint.safetensors"
+PREVIOUS = "checkpoint.previous.safetensors"  # the one before it, should it be damaged
+
+INFO = {
+    "job": dict,
+    "step": int,
+    "finished": bool,
+    "rows": int,
+    "rows_crc32": int,
+    "evaluations": [{"*": [float]}],
+    "sums": [str],
+}
+
+
+class Damaged(ValueError):
+    """A checkpoint, or the rows it counts, are not as they were written."""
 
 
 def is_finished(folder: Path) -> bool:
-    file = folder / CHECKPOINT
-    return (
-        (folder / POLICY).exists() and file.exists() and bool(read_tensors(file)[1].get("finished"))
-    )
+    """Whether the whole run is there and undamaged."""
+    try:
+        info = read_checkpoint(folder / CHECKPOINT)[1]
+        read_tensors(folder / POLICY)
+        if info["finished"]:
+            file = folder / result_rows.FILE
+            result_rows.first_rows(file, info["rows"], info["rows_crc32"], last=True)
+    except ValueError:
+        return False
+    return info["finished"]
+
+
+def read_checkpoint(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    arrays, info = read_tensors(file)
+    schema.check(info, INFO, f"{file}: not a checkpoint of this version")
+    return arrays, info
 
 
 class MemberRun:
@@ -45,6 +76,7 @@ class MemberRun:
         index: int,
     ) -> None:
         self.job, self.dataset, self.folder, self.program = job, dataset, folder, program
+        self.index = index  # in the table
         key_weights, key_updates, self.key_evaluation = member_keys(job.seed)
         config = program.algorithm.config(**job.config)
         self.inputs = Member(
@@ -57,7 +89,8 @@ class MemberRun:
             config=jax.tree.map(jnp.float32, config),
         )
         self.state = program.init(key_weights)
-        self.step = 0
+        self.sums: Any = None  # of metrics since `step`; None before the first update after it
+        self.step = 0  # up to which rows are written
         self.finished = False
         self.stream: Stream | None = None  # where rows stay on disk
         self.evaluations: list[dict[str, tuple[float, int]]] = []
@@ -66,28 +99,71 @@ class MemberRun:
         self.resume()
 
     def resume(self) -> None:
+        """From the last checkpoint, or the one before it where that is damaged."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.folder / CHECKPOINT
-        if not file.exists():
-            self.rows.keep(0)
+        files = [self.folder / name for name in (CHECKPOINT, PREVIOUS)]
+        damage = []
+        for file in (file for file in files if file.exists()):
+            try:
+                self.load(file)
+            except Damaged as error:
+                damage.append(str(error))
+                continue
+            if damage:
+                files[0].unlink(missing_ok=True)  # not to take the place of the good one
+                warnings.warn(
+                    f"{damage[0]}; going on from the checkpoint before it, at update "
+                    f"{int(self.state.step):,}",
+                    stacklevel=2,
+                )
             return
-        arrays, info = read_tensors(file)
+        if damage:
+            raise Damaged(f"{damage[0]}; delete {self.folder} to train it from the start")
+        self.rows.keep(0)
+
+    def load(self, file: Path) -> None:
+        try:
+            arrays, info = read_checkpoint(file)
+        except ValueError as error:
+            raise Damaged(str(error)) from None
         leaves, structure = jax.tree.flatten(self.state)
         loaded = [arrays.get(f"state.{k}") for k in range(len(leaves))]
-        if info.get("job") != self.job.to_json() or any(leaf is None for leaf in loaded):
+        fits = all(
+            leaf is not None and (leaf.shape, leaf.dtype) == (own.shape, own.dtype)
+            for leaf, own in zip(loaded, leaves, strict=True)
+        )
+        if info["job"] != self.job.to_json() or not fits:
             raise ValueError(f"{file}: belongs to another job; choose another output folder")
+        try:
+            self.rows.keep(info["rows"], info["rows_crc32"])
+        except ValueError as error:
+            raise Damaged(str(error)) from None
         self.state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
         self.step, self.finished = info["step"], info["finished"]
+        sums = {name: jnp.asarray(arrays[f"sums.{name}"]) for name in info["sums"]}
+        self.sums = sums or None
         self.evaluations = [
             {name: (value, n) for name, (value, n) in each.items()} for each in info["evaluations"]
         ]
-        self.rows.keep(info["rows"])
-        if self.finished and not (self.folder / POLICY).exists():
+        if self.finished and not is_finished(self.folder):
             self.policy(self.state).save(self.folder / POLICY)
 
-    def record(self, state: TrainState, sums: Any, evaluation: Any, until: int) -> dict[str, float]:
+    def is_behind(self, until: int) -> bool:
+        """Whether updates are left to do before that step."""
+        return int(self.state.step) < until and int(self.state.diverged_at) < 0
+
+    def sums_so_far(self) -> Any:
+        """Arrays of their own each time: a call takes over what it is given."""
+        return self.program.zeros(self.inputs) if self.sums is None else self.sums
+
+    def pause(self) -> None:
+        """A checkpoint between two rows, from which the run goes on as if it had not stopped."""
+        if self.sums is not None:
+            self.save()
+
+    def record(self, evaluation: Any, until: int) -> dict[str, float]:
         """Rows of the interval that ended at `until`, then the checkpoint that counts them."""
-        self.state, spec = state, self.job.spec
+        state, sums, spec = self.state, self.sums, self.job.spec
         diverged = int(state.diverged_at)
         updates = (diverged if diverged >= 0 else until) - self.step
         rows = [
@@ -99,7 +175,7 @@ class MemberRun:
             measured |= normalised(measured["return"], self.facts)
             self.evaluations = [*self.evaluations, measured][-spec.final_evaluations :]
             rows += [Row(until, name, value, n) for name, (value, n) in measured.items()]
-        self.step = until
+        self.step, self.sums = until, None
         self.finished = until >= spec.steps or diverged >= 0
         if diverged >= 0:
             rows.append(Row(until, "diverged_at", float(diverged), 1))
@@ -115,19 +191,25 @@ class MemberRun:
 
     def save(self) -> None:
         leaves = jax.tree.leaves(self.state)
-        write_tensors(
-            self.folder / CHECKPOINT,
-            {f"state.{k}": np.asarray(leaf) for k, leaf in enumerate(leaves)},
-            {
-                "job": self.job.to_json(),
-                "step": self.step,
-                "finished": self.finished,
-                "rows": self.rows.count,
-                "evaluations": self.evaluations,
-            },
-        )
+        sums = self.sums or {}
+        tensors = {f"state.{k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
+        tensors |= {f"sums.{name}": np.asarray(value) for name, value in sums.items()}
+        info = {
+            "job": self.job.to_json(),
+            "step": self.step,
+            "finished": self.finished,
+            "rows": self.rows.count,
+            "rows_crc32": self.rows.crc,
+            "evaluations": self.evaluations,
+            "sums": sorted(sums),
+        }
+        file = self.folder / CHECKPOINT
+        if file.exists():  # killed before the next line, the run goes on from the previous one
+            os.replace(file, self.folder / PREVIOUS)
+        write_tensors(file, tensors, info)
 
     def policy(self, state: TrainState) -> Policy:
+        diverged = int(state.diverged_at)
         return Policy(
             algorithm=self.program.algorithm,
             options=self.program.options,
@@ -144,6 +226,11 @@ class MemberRun:
             memory=self.job.spec.memory,
             rescaled=bool(self.job.spec.rescale),
             masked=self.dataset.legal is not None,
-            info={"job": self.job.to_json(), "step": int(state.step), "facts": self.facts},
+            info={
+                "job": self.job.to_json(),
+                "step": int(state.step),
+                "facts": self.facts,
+                **({"diverged_at": diverged} if diverged >= 0 else {}),
+            },
             features=self.dataset.features,
         )

@@ -33,14 +33,15 @@ class Team:
         return jax.lax.with_sharding_constraint(tree, self.placed("batch"))
 
     def compiled(self, advance: Callable[..., Any], *axes: str | None) -> Callable[..., Any]:
-        """advance(state, rows, member, until) as a program; `axes` say how the rows are split."""
-        program = jax.jit(advance, donate_argnums=0)
+        """advance(state, rows, member, until, sums) as a program; `axes` say how the rows are
+        split."""
+        program = jax.jit(advance, donate_argnums=(0, 4))
         if len(self.devices) == 1:
             return program
 
-        def run(state: Any, rows: Any, member: Any, until: int) -> Any:
-            state, member = self.everywhere((state, member))
-            return program(state, jax.device_put(rows, self.placed(*axes)), member, until)
+        def run(state: Any, rows: Any, member: Any, until: int, sums: Any) -> Any:
+            state, member, sums = self.everywhere((state, member, sums))
+            return program(state, jax.device_put(rows, self.placed(*axes)), member, until, sums)
 
         return run
 

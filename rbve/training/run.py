@@ -6,15 +6,17 @@ policy.safetensors. Whatever the members' company, a member's folder is the same
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from rbve import envs
+from rbve import envs, stopping
 from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.envs.base import Env
@@ -22,16 +24,21 @@ from rbve.evaluation.fit import category_codes, frames_in
 from rbve.evaluation.host import evaluate_on_host
 from rbve.evaluation.lanes import LANES, open_lanes
 from rbve.evaluation.rollout import make_rollout
+from rbve.files import locked
 from rbve.policy import act_function
+from rbve.stopping import Stopped
 from rbve.training.member import CHECKPOINT as CHECKPOINT
 from rbve.training.member import POLICY as POLICY
-from rbve.training.member import MemberRun
+from rbve.training.member import Damaged, MemberRun
 from rbve.training.member import is_finished as is_finished
 from rbve.training.parallel import Team, team
 from rbve.training.spec import Job, Spec
-from rbve.training.stream import Stream, advance_streams
+from rbve.training.stream import Stream
 from rbve.training.table import Table, pack, pack_sequences
-from rbve.training.update import Program, TrainState, make_program
+from rbve.training.update import DRAWS, Program, TrainState, make_program
+
+SECONDS_PER_CALL = 1.0  # about, of a device; work can be stopped between two
+Advance = Callable[[Sequence[MemberRun], int], None]
 
 
 class Progress(NamedTuple):
@@ -65,12 +72,24 @@ def train_members(
     table = table_for(spec, [kept[id(data)] for data in datasets])
     program = make_program(spec, table.layout, group.split)
     evaluate = make_evaluator(spec, program, datasets[0])
-    members = [
-        MemberRun(job, data, folder, program, table, index)
-        for index, (job, data, folder) in enumerate(zip(jobs, datasets, folders, strict=True))
-    ]
-    with advancing(program, members, table, group, vectorise) as advance:
-        run_to_the_end(spec, members, advance, evaluate, on_progress)
+    with ExitStack() as stack:
+        for folder in folders:
+            stack.enter_context(locked(folder))
+        members, damage = [], []
+        for index, (job, data, folder) in enumerate(zip(jobs, datasets, folders, strict=True)):
+            try:
+                members.append(MemberRun(job, data, folder, program, table, index))
+            except Damaged as error:
+                damage.append(str(error))
+        advance = stack.enter_context(advancing(program, members, table, group, vectorise))
+        try:
+            run_to_the_end(spec, members, advance, evaluate, on_progress)
+        except Stopped:
+            for member in members:
+                member.pause()
+            raise
+    if damage:
+        raise Damaged("; ".join(damage))
 
 
 def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:
@@ -84,21 +103,19 @@ def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:
 def run_to_the_end(
     spec: Spec,
     members: Sequence[MemberRun],
-    advance: Callable[..., list[tuple[TrainState, Any]]],
+    advance: Advance,
     evaluate: Callable[..., Any],
     on_progress: Callable[[Progress], None],
 ) -> None:
     for until in boundaries(spec):
         active = [member for member in members if member.step < until and not member.finished]
-        results = advance(
-            [member.state for member in active], [member.inputs for member in active], until
-        )
-        evaluations = [
-            evaluate(state, member, until)
-            for member, (state, _) in zip(active, results, strict=True)
-        ]
-        for member, (state, sums), evaluation in zip(active, results, evaluations, strict=True):
-            metrics = member.record(state, sums, evaluation, until)
+        advance(active, until)
+        evaluations = []
+        for member in active:
+            stopping.check()
+            evaluations.append(evaluate(member.state, member, until))
+        for member, evaluation in zip(active, evaluations, strict=True):
+            metrics = member.record(evaluation, until)
             if member.stream is not None:
                 # Told, never written: rows say what was learned, and stay the same on any machine.
                 metrics["wait_share"] = member.stream.waiting.share
@@ -116,55 +133,113 @@ def advancing(
     table: Table,
     group: Team,
     vectorise: bool | None = None,
-) -> Iterator[Callable[..., list[tuple[TrainState, Any]]]]:
-    """(states, inputs, until) -> states and metrics, wherever the rows are."""
-    if table.rows is None:
-        spec = members[0].job.spec
-        for columns, member in zip(table.columns, members, strict=True):
-            if not member.finished:
+) -> Iterator[Advance]:
+    """(members, until): updates their states and sums, wherever the rows are.
+
+    It takes calls of a second or so, between which the work can be stopped; in how many calls the
+    updates are done changes nothing.
+    """
+    if table.rows is not None:
+        if vectorise is None:
+            vectorise = jax.default_backend() != "cpu" and len(group.devices) == 1
+        rows = group.everywhere(table.rows)
+        yield (
+            advance_together(program, rows)
+            if vectorise
+            else in_turn(in_memory(program, rows, group))
+        )
+        return
+    spec = members[0].job.spec if members else None
+    streams = []
+    try:
+        for member in members:
+            if spec is not None and not member.finished:
                 member.stream = Stream(
-                    columns,
+                    table.columns[member.index],
                     member.inputs,
                     spec.batch_size,
-                    member.step,
+                    int(member.state.step),
                     boundaries(spec),
                     len(members),
                 )
-        streams = [member.stream for member in members if member.stream is not None]
-        try:
-            yield advance_streams(program, streams, group)
-        finally:
-            for stream in streams:
-                stream.close()
-        return
-    if vectorise is None:
-        vectorise = jax.default_backend() != "cpu" and len(group.devices) == 1
-    rows = group.everywhere(table.rows)
-    yield advance_together(program, rows) if vectorise else advance_in_turn(program, rows, group)
+                streams.append(member.stream)
+        yield in_turn(from_disk(program, group))
+    finally:
+        for stream in streams:
+            stream.close()
 
 
-def advance_in_turn(
-    program: Program, rows: Any, group: Team
-) -> Callable[..., list[tuple[TrainState, Any]]]:
-    compiled = group.compiled(program.advance)
-    return lambda states, members, until: [
-        group.home(compiled(state, rows, member, until))
-        for state, member in zip(states, members, strict=True)
-    ]
+def in_turn(advance_some: Callable[[MemberRun, int], tuple[TrainState, Any]]) -> Advance:
+    """One member after the other, some updates at a time."""
 
-
-def advance_together(program: Program, rows: Any) -> Callable[..., list[tuple[TrainState, Any]]]:
-    compiled = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None)))
-
-    def advance(states: Any, members: Any, until: int) -> Any:
-        if not states:
-            return []
-        stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-        inputs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *members)
-        result = compiled(stack, rows, inputs, until)
-        return [jax.tree.map(lambda leaf, k=k: leaf[k], result) for k in range(len(states))]
+    def advance(members: Sequence[MemberRun], until: int) -> None:
+        for member in members:
+            while member.is_behind(until):
+                stopping.check()
+                member.state, member.sums = advance_some(member, until)
 
     return advance
+
+
+def in_memory(program: Program, rows: Any, group: Team) -> Callable[..., Any]:
+    compiled = group.compiled(program.advance)
+    pace = Pace()
+
+    def advance_some(member: MemberRun, until: int) -> tuple[TrainState, Any]:
+        with pace.measured(int(member.state.step), until) as stop:
+            result = compiled(member.state, rows, member.inputs, stop, member.sums_so_far())
+            return jax.block_until_ready(group.home(result))
+
+    return advance_some
+
+
+def from_disk(program: Program, group: Team) -> Callable[..., Any]:
+    compiled = group.compiled(program.advance_given, None, "batch")
+
+    def advance_some(member: MemberRun, until: int) -> tuple[TrainState, Any]:
+        if member.stream is None:
+            raise RuntimeError("a member whose rows stay on disk has no stream of batches")
+        return group.home(member.stream.advance(compiled, member.state, member.sums_so_far()))
+
+    return advance_some
+
+
+def advance_together(program: Program, rows: Any) -> Advance:
+    compiled = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None, 0)))
+    pace = Pace()
+
+    def advance(members: Sequence[MemberRun], until: int) -> None:
+        if not members:
+            return
+        inputs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(m.inputs for m in members))
+        while behind := [int(m.state.step) for m in members if m.is_behind(until)]:
+            stopping.check()
+            given = [(member.state, member.sums_so_far()) for member in members]
+            states, sums = jax.tree.map(lambda *leaves: jnp.stack(leaves), *given)
+            with pace.measured(min(behind), until) as stop:
+                result = jax.block_until_ready(compiled(states, rows, inputs, stop, sums))
+            for k, member in enumerate(members):
+                member.state, member.sums = jax.tree.map(lambda leaf, k=k: leaf[k], result)
+
+    return advance
+
+
+class Pace:
+    """How many updates a call takes, so that it lasts about a second."""
+
+    def __init__(self) -> None:
+        self.updates = DRAWS
+
+    @contextmanager
+    def measured(self, step: int, until: int) -> Iterator[int]:
+        """Where the call is to stop; inside it is made."""
+        stop = min(step + self.updates, until)
+        began = time.monotonic()
+        yield stop
+        seconds = max(time.monotonic() - began, 1e-3)
+        # By steps: the first call also compiles.
+        fitting = (stop - step) * SECONDS_PER_CALL / seconds
+        self.updates = int(np.clip(fitting, self.updates // 4, 4 * self.updates)) + 1
 
 
 def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[..., Any]:

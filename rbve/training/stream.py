@@ -19,10 +19,9 @@ import numpy as np
 
 from rbve.data.readahead import ReadAhead
 from rbve.training.layout import Picked
-from rbve.training.parallel import Team
 from rbve.training.sequences import SequenceColumns, SequencePicked
 from rbve.training.table import Columns
-from rbve.training.update import DRAWS, Member, Program, TrainState, draw
+from rbve.training.update import DRAWS, Member, TrainState, draw
 
 CHUNK_BYTES = 1 << 25  # of batches handed over at once, about
 LEAST_AT_ONCE = 4  # updates a call: each call maps the program's memory anew, 130 ms at batch 256
@@ -107,23 +106,17 @@ class Stream:
             block, skip = block + BLOCKS_AT_ONCE, 0
 
     def advance(
-        self, compiled: Callable[..., Any], state: TrainState, until: int
+        self, compiled: Callable[..., Any], state: TrainState, sums: Any
     ) -> tuple[TrainState, Any]:
-        """Update up to step `until`; metrics are sums over updates."""
+        """The updates of the next chunk of batches."""
         began = time.monotonic()
-        sums = None
-        step = int(state.step)
-        while step < until and int(state.diverged_at) < 0:
-            asked = time.monotonic()
-            chunk = next(self._chunks)
-            self.waiting.seconds += time.monotonic() - asked
-            if chunk.start != step:
-                raise RuntimeError(f"batches of update {chunk.start} came at update {step}")
-            state, more = compiled(state, chunk.batches, self.member, chunk.stop)
-            sums = more if sums is None else jax.tree.map(jnp.add, sums, more)
-            # Waiting here keeps one chunk on the device, and the thread's measure honest.
-            jax.block_until_ready(state.step)
-            step = chunk.stop
+        chunk = next(self._chunks)
+        self.waiting.seconds += time.monotonic() - began
+        if chunk.start != int(state.step):
+            raise RuntimeError(f"batches of update {chunk.start} came at update {int(state.step)}")
+        state, sums = compiled(state, chunk.batches, self.member, chunk.stop, sums)
+        # Waiting here keeps one chunk on the device, and the thread's measure honest.
+        jax.block_until_ready(state.step)
         self.waiting.total += time.monotonic() - began
         return state, sums
 
@@ -172,15 +165,3 @@ class Ahead:
     def close(self) -> None:
         self._closed.set()
         self._thread.join()
-
-
-def advance_streams(
-    program: Program, streams: list[Stream], team: Team
-) -> Callable[..., list[tuple[TrainState, Any]]]:
-    """Like advance_in_turn(), for members whose rows stay on disk."""
-    compiled = team.compiled(program.advance_given, None, "batch")
-    of = {id(stream.member): stream for stream in streams}
-    return lambda states, members, until: [
-        team.home(of[id(member)].advance(compiled, state, until))
-        for state, member in zip(states, members, strict=True)
-    ]

@@ -54,6 +54,7 @@ class Program(NamedTuple):
     options: Any
     init: Callable[[Array], TrainState]  # key -> state
     unravel: Callable[[Array], Network]
+    zeros: Callable[[Member], dict[str, Array]]  # sums of metrics before the first update
     advance: Callable[..., tuple[TrainState, dict[str, Array]]]  # on rows in memory
     advance_given: Callable[..., tuple[TrainState, dict[str, Array]]]  # on batches picked elsewhere
 
@@ -166,15 +167,19 @@ def make_program(
         diverged_at = jnp.where(finite, state.diverged_at, state.step)
         return TrainState(params, state.target, opt, state.step + finite, diverged_at), norm2
 
+    metric_shapes: dict[str, Any] = {}  # traced once: they are the same for every member
+
     def metric_zeros(member: Member) -> dict[str, Array]:
-        given = layout.batch(layout.blank(spec.batch_size), member.g_scale)  # type: ignore[arg-type]
-        params = jnp.zeros(weights)
-        shapes = jax.eval_shape(
-            mean_loss, params, unravel(params), *given, member.config, member.key
-        )[1]
+        if not metric_shapes:
+            given = layout.batch(layout.blank(spec.batch_size), member.g_scale)  # type: ignore[arg-type]
+            params = jnp.zeros(weights)
+            _, shapes = jax.eval_shape(
+                mean_loss, params, unravel(params), *given, member.config, member.key
+            )
+            metric_shapes.update(shapes)
         return {
             "grad_norm2": jnp.zeros(()),
-            **{name: jnp.zeros(shape.shape, shape.dtype) for name, shape in shapes.items()},
+            **{name: jnp.zeros(each.shape, each.dtype) for name, each in metric_shapes.items()},
         }
 
     def update(
@@ -200,10 +205,15 @@ def make_program(
         return state._replace(target=target)
 
     def advance(
-        state: TrainState, rows: Any, member: Member, until: Array
+        state: TrainState,
+        rows: Any,
+        member: Member,
+        until: Array,
+        sums: dict[str, Array] | None = None,
     ) -> tuple[TrainState, dict[str, Array]]:
         """Update up to step `until`; metrics are sums over updates, one entry per item of
-        transitions, the mean of sequences."""
+        transitions, the mean of sequences. They go on from `sums`, so that it does not matter in
+        how many calls the updates are done."""
         key_draws, key_loss = jax.random.split(member.key)
 
         def segment(carry: tuple[TrainState, dict[str, Array]]) -> Any:
@@ -227,12 +237,15 @@ def make_program(
             )
             return synced(state, member), sums
 
-        return jax.lax.while_loop(
-            lambda carry: running(carry[0], until), segment, (state, metric_zeros(member))
-        )
+        before = metric_zeros(member) if sums is None else sums
+        return jax.lax.while_loop(lambda carry: running(carry[0], until), segment, (state, before))
 
     def advance_given(
-        state: TrainState, batches: Picked | SequencePicked, member: Member, until: Array
+        state: TrainState,
+        batches: Picked | SequencePicked,
+        member: Member,
+        until: Array,
+        sums: dict[str, Array] | None = None,
     ) -> tuple[TrainState, dict[str, Array]]:
         """The same, with batches (K, B, ...) for the updates from the state's own on."""
         key_loss = jax.random.split(member.key)[1]
@@ -245,10 +258,9 @@ def make_program(
             state, sums = update(carry, unravel(state.target), given, member, key_loss)
             return synced(state, member), sums
 
-        return jax.lax.while_loop(
-            lambda carry: running(carry[0], until), one, (state, metric_zeros(member))
-        )
+        before = metric_zeros(member) if sums is None else sums
+        return jax.lax.while_loop(lambda carry: running(carry[0], until), one, (state, before))
 
     # Drawn once: full optimisation would take longer than it saves. The weights are the same.
     first = jax.jit(init, compiler_options={"xla_backend_optimization_level": 1})
-    return Program(algorithm, options, first, unravel, advance, advance_given)
+    return Program(algorithm, options, first, unravel, metric_zeros, advance, advance_given)
