@@ -1,100 +1,23 @@
-"""The command line: parse, call, print. JAX is imported only once there is work to do."""
+"""The command line. What it takes is loaded once interruptions are caught: that takes a second."""
 
 from __future__ import annotations
 
-import functools
-import inspect as signatures
-import itertools
 import sys
 from collections.abc import Sequence
-from typing import Any
-
-import tyro
 
 from rbve import console
-from rbve.commands.data import convert, inspect, record
-from rbve.commands.learning import demo, evaluate, reproduce, train
-from rbve.commands.results import follow, pack, report
-from rbve.training import presets
-
-COMMANDS = {
-    "demo": demo,
-    "record": record,
-    "convert": convert,
-    "inspect": inspect,
-    "train": train,
-    "evaluate": evaluate,
-    "follow": follow,
-    "reproduce": reproduce,
-    "report": report,
-    "pack": pack,
-}
+from rbve.commands import ending
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    console.replace_unknown_letters()
-    try:
+    console.prepare_streams()
+    with ending.told_in_one_line(*given[:1]):
+        from rbve.commands import parse
+
         with console.one_line_errors():
-            call = parse(given)
+            call = parse.parse(given)
         call()
-    except (ValueError, ImportError, OSError) as error:
-        console.fail(str(error))
-    except (MemoryError, OverflowError, RuntimeError) as error:
-        first = (str(error) or "out of memory").splitlines()[0]
-        console.fail(f"{type(error).__name__}: {first}; try smaller numbers")
-    except KeyboardInterrupt:
-        console.fail("interrupted; what was finished is kept", code=130)
-
-
-def parse(given: list[str]) -> Any:
-    """The chosen command with its arguments, not yet called."""
-    commands = {**COMMANDS, "train": with_preset(train, preset_in(given))}
-    return tyro.extras.subcommand_cli_from_dict(
-        {name: held(command) for name, command in commands.items()},
-        prog="rbve",
-        description="Learn decisions from logged data when actions are discrete.",
-        args=given,
-    )
-
-
-def preset_in(given: list[str]) -> str | None:
-    """The one that `rbve train` is given; it has to be known before the flags are read."""
-    if given[:1] != ["train"]:
-        return None
-    words = [part for word in given for part in word.split("=", 1)]
-    return next((b for a, b in itertools.pairwise(words) if a == "--preset"), None)
-
-
-def with_preset(command: Any, name: str | None) -> Any:
-    """The command with a preset's fields for defaults: flags win, and --help tells them."""
-    fields = presets.load(name)
-    if not fields:
-        return command
-
-    @functools.wraps(command)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return command(*args, **kwargs)
-
-    def preset(parameter: signatures.Parameter) -> signatures.Parameter:
-        value = fields.get(parameter.name, parameter.default)
-        if isinstance(parameter.default, tuple) and not isinstance(value, tuple):
-            value = (value,)
-        return parameter.replace(default=value)
-
-    plain = signatures.signature(command)
-    call.__signature__ = plain.replace(  # type: ignore[attr-defined]
-        parameters=[preset(each) for each in plain.parameters.values()]
-    )
-    return call
-
-
-def held(command: Any) -> Any:
-    @functools.wraps(command)
-    def hold(*args: Any, **kwargs: Any) -> Any:
-        return functools.partial(command, *args, **kwargs)
-
-    return hold
 
 
 if __name__ == "__main__":

@@ -6,15 +6,20 @@ import dataclasses
 import io
 import json
 import math
+import os
 import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 LOG_SECONDS = 60.0  # between lines of progress in a file
+LEAST_SECONDS, LEAST_SHARE = 30.0, 0.01  # since the first report, to estimate the time left
+GOOD_PART = 0.1  # of all work, to estimate it from the beginning on
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direction of writing
 EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
 
 
@@ -28,17 +33,53 @@ class Bar(Protocol):
         """Say how much more is done, and the latest return."""
 
 
+class Estimate:
+    """The time left. None at first: compilation comes before the first report, and the first
+    reports may come in a burst."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+        self._first: tuple[float, float] | None = None  # when, and how much was done
+
+    def left(self, now: float, done: float, total: float | None) -> float | None:
+        """Seconds, by what was done since the first report, or by all if that is a good part."""
+        if not total or not done:
+            return None
+        if self._first is None:
+            self._first = now, done
+        when, before = self._first
+        if now - when >= LEAST_SECONDS and done - before >= LEAST_SHARE * total:
+            return (now - when) / (done - before) * max(total - done, 0)
+        if done >= GOOD_PART * total:
+            return (now - self._began) / done * max(total - done, 0)
+        return None
+
+
+def time_left(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds / 60:.0f} min left" if seconds >= 60 else f"{seconds:.0f} s left"
+
+
 class Line:
     """On a terminal: what, how far, rate, time left and the latest return, always up to date."""
 
     def __init__(self, progress: Any, task: Any) -> None:
         self._progress, self._task = progress, task
+        self._estimate = Estimate(time.monotonic())
 
     def reach(self, done: int, total: int) -> None:
         self._progress.update(self._task, completed=done, total=total or None)
+        self._tell_left()
 
     def advance(self, count: float, latest: float | None = None) -> None:
         self._progress.update(self._task, advance=count, latest=last_return(latest))
+        self._tell_left()
+
+    def _tell_left(self) -> None:
+        task = self._progress.tasks[0]
+        left = self._estimate.left(time.monotonic(), task.completed, task.total)
+        self._progress.update(self._task, left=time_left(left))
 
 
 class Log:
@@ -50,6 +91,7 @@ class Log:
         self._what, self._total, self._clock = what, total, clock
         self._done = 0.0
         self._began = self._said = clock()
+        self._estimate = Estimate(self._began)
         self._lock = threading.Lock()
 
     def reach(self, done: int, total: int) -> None:
@@ -64,18 +106,19 @@ class Log:
 
     def _say(self, latest: str) -> None:
         now = self._clock()
+        left = self._estimate.left(now, self._done, self._total)
         if now - self._said < LOG_SECONDS:
             return
         self._said = now
-        taken = now - self._began
         share = min(self._done / self._total, 1.0) if self._total else 0.0
         parts = (
             f"{share:.0%}" if share else "",
-            f"{taken / 60:.0f} min",
-            f"{taken * (1 / share - 1) / 60:.0f} min left" if share else "",
+            f"{(now - self._began) / 60:.0f} min",
+            "" if left is None else f"{left / 60:.0f} min left",
             latest,
         )
-        print(f"{self._what}: {', '.join(filter(None, parts))}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # nobody reads it; the work goes on
+            tell(f"{self._what}: {', '.join(filter(None, parts))}")
 
 
 def last_return(latest: float | None) -> str:
@@ -87,8 +130,7 @@ def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
     if not sys.stderr.isatty():
         yield Log(what, total)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
     from rich.text import Text
 
     class Rate(ProgressColumn):
@@ -97,15 +139,15 @@ def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
             return Text("" if speed is None or not unit else f"{speed:,.0f} {unit}/s")
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         Rate(),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[latest]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=60) as progress:
-        yield Line(progress, progress.add_task(what, total=total, latest=""))
+    with Progress(*columns, console=output(errors=True), speed_estimate_period=60) as progress:
+        yield Line(progress, progress.add_task(what, total=total, latest="", left=""))
 
 
 def print_figures(title: str, figures: Mapping[str, Any]) -> None:
@@ -119,10 +161,43 @@ def print_figures(title: str, figures: Mapping[str, Any]) -> None:
     output().print(table)
 
 
-def output() -> Any:
+def output(errors: bool = False) -> Any:
+    """A rich console, of stdout or stderr, that prints names as they are: no markup in them, and no
+    control characters, which could write anywhere on a terminal."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 140)
+    class Plain(Console):
+        def render(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+            for segment in super().render(*args, **kwargs):
+                text = segment.text
+                yield segment if segment.control else segment._replace(text=escaped(text, "\n"))
+
+        def on_broken_pipe(self) -> None:
+            raise  # the BrokenPipeError that is being handled
+
+    width = None if errors or sys.stdout.isatty() else 140
+    return Plain(width=width, stderr=errors, markup=False, emoji=False)
+
+
+def escaped(text: str, kept: str = "") -> str:
+    """With control characters, and those that turn the direction of writing, as \\x1b and so on."""
+    if text.isprintable():
+        return text
+    codes = {
+        ord(letter): letter.encode("unicode_escape").decode()
+        for letter in set(text) - set(kept)
+        if unicodedata.category(letter) in ("Cc", "Cs") or letter in TURNING
+    }
+    return text.translate(codes)
+
+
+def say(text: str) -> None:
+    print(escaped(text))
+
+
+def tell(text: str) -> None:
+    """A line on stderr."""
+    print(escaped(text), file=sys.stderr, flush=True)
 
 
 def shown(value: Any) -> str:
@@ -133,7 +208,7 @@ def shown(value: Any) -> str:
 
 def show_notes(notes: Sequence[str]) -> None:
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        tell(f"note: {note}")
 
 
 def show_written(path: Path) -> None:
@@ -142,11 +217,11 @@ def show_written(path: Path) -> None:
     from rbve.data.manifest import MANIFEST, read_manifest
 
     if not (path / MANIFEST).is_file():
-        print(f"{path}: {path.stat().st_size:,} bytes" if path.is_file() else path)
+        say(f"{path}: {path.stat().st_size:,} bytes" if path.is_file() else str(path))
         return
     held = read_manifest(path)
     decisions, actions = held["rows"] - held["episodes"], held["actions"]
-    print(
+    say(
         f"{path}: {counted(held['episodes'], 'episode')}, {counted(decisions, 'decision')}, "
         f"{counted(len(actions), 'action')} ({', '.join(actions[:8])}"
         f"{', …' if len(actions) > 8 else ''})"
@@ -204,16 +279,35 @@ def show_claims(judged: Sequence[Any], as_json: bool) -> None:
 def show_policies(folders: Sequence[Path], at_most: int = 8) -> None:
     """Where the trained policies are."""
     for folder in folders[:at_most]:
-        print(f"policy: {folder / 'policy.safetensors'}", file=sys.stderr)
+        tell(f"policy: {folder / 'policy.safetensors'}")
     if len(folders) > at_most:
-        print(f"and {len(folders) - at_most} more beside them", file=sys.stderr)
+        tell(f"and {len(folders) - at_most} more beside them")
 
 
-def replace_unknown_letters() -> None:
-    """Where a terminal's alphabet lacks some: λ as ? rather than an error."""
+def prepare_streams() -> None:
+    """Somewhere to write to, and where a terminal's alphabet lacks letters: λ as ?, no error."""
+    for handle in (0, 1, 2):  # closed ones, in this order: each call takes the lowest that is free
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def fail_where_diverged(runs: Sequence[Any]) -> None:
+    """A command whose runs did not all stay finite does not end well."""
+    found = {run.job: run.last("diverged_at") for run in runs}
+    lines = [f"{job} at update {at:,.0f}" for job, at in found.items() if at is not None]
+    if lines:
+        fail(
+            f"diverged: {', '.join(lines)}; their policies are the last finite weights: lower "
+            "--learning-rate, or use a method that stays closer to the data",
+            code=5,
+        )
 
 
 @contextmanager
@@ -244,5 +338,6 @@ def unboxed(complaint: str) -> str:
 
 def fail(message: str, code: int = 2) -> NoReturn:
     # Names and values of a file may hold anything, line breaks too.
-    print(f"rbve: {' '.join(message.splitlines())}", file=sys.stderr)
+    with suppress(OSError):
+        tell(f"rbve: {' '.join(message.splitlines())}")
     sys.exit(code)

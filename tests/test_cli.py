@@ -17,6 +17,7 @@ from support.cli import run
 from rbve import rows
 from rbve.data import Episode, load
 from rbve.data.formats.native import Writer
+from rbve.training.member import PREVIOUS
 from rbve.training.run import CHECKPOINT, POLICY
 
 TRAIN = ("--steps", "40", "--every", "20", "--eval-episodes", "4", "--batch-size", "8")
@@ -323,8 +324,9 @@ def test_damaged_results(place: Path, tmp_path: Path) -> None:
     command = ("train", place / "data", "--out", runs, "--algorithm", "bve", *TRAIN)
     (folder,) = runs.glob("bve-*")
     (folder / POLICY).unlink()
+    (folder / PREVIOUS).unlink()
     flip_byte(folder / CHECKPOINT, -3)
-    assert "damaged" in complain(*command)
+    assert f"damaged; delete {folder.absolute()} to train it" in complain(*command)
     (folder / CHECKPOINT).write_bytes(b"nothing")
     assert "damaged" in complain(*command)
     (folder / CHECKPOINT).unlink()

@@ -31,6 +31,20 @@ def test_a_log_follows_a_total_that_shows_as_work_goes_on(capsys):
     ]
 
 
+def test_no_estimate_until_enough_is_known(capsys):
+    """Compilation comes before the first report, and early ones may come in a burst."""
+    bar = log("training", 10_000, 0, 70, 71, 135, 200)
+    bar.advance(1)  # after a minute of compilation: 11,000 minutes at that rate
+    bar.advance(1)
+    bar.advance(5)
+    bar.advance(3000)
+    assert capsys.readouterr().err.splitlines() == [
+        "training: 0%, 1 min",
+        "training: 0%, 2 min",
+        "training: 30%, 3 min, 5 min left",
+    ]
+
+
 def test_output_that_is_no_terminal_gets_a_log():
     with console.bar("work", None, "") as bar:
         assert isinstance(bar, console.Log)

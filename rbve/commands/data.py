@@ -155,7 +155,7 @@ def inspect(
     if html is not None:
         from rbve.report.audit_page import write
 
-        print(f"page: {write(found, html, str(data))}", file=sys.stderr)
+        console.tell(f"page: {write(found, html, str(data))}")
     sys.exit(found.exit_code)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,8 +29,10 @@ def demo(out: Path = Path("demo")) -> None:
         out: Folder for datasets, runs and the report.
     """
     from rbve import demo as steps
+    from rbve.files import locked
 
-    steps.run(out)
+    with locked(out):
+        steps.run(out)
 
 
 def train(
@@ -179,8 +180,10 @@ def train(
             ),
             devices=devices,
         )
-    console.show_runs(result_rows.find(folders), as_json)
+    runs = result_rows.find(folders)
+    console.show_runs(runs, as_json)
     console.show_policies(folders)
+    console.fail_where_diverged(runs)
 
 
 def evaluate(
@@ -234,6 +237,7 @@ def reproduce(
         noise: Levels of noise in place of the experiment's own, e.g. 0 0.1 0.2 0.3 0.4 0.5.
     """
     from rbve import api
+    from rbve.files import locked
 
     need_one("NAME", name)
     del api  # sets JAX up
@@ -248,12 +252,13 @@ def reproduce(
         raise ValueError(f"--noise is for experiments with data; {', '.join(named)} needs none")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out}: is a file; give a folder with --out")
-    for each, experiment in loaded.items():
-        if isinstance(experiment, experiments.Theory):
-            run_theory(each, experiment, scale, out / "theory" / each)
-    if trained:
-        run_study(trained, scale, out)
-    print(f"done: `rbve report {out} --out {out.name}.html` shows it", file=sys.stderr)
+    with locked(out):
+        for each, experiment in loaded.items():
+            if isinstance(experiment, experiments.Theory):
+                run_theory(each, experiment, scale, out / "theory" / each)
+        if trained:
+            run_study(trained, scale, out)
+    console.tell(f"done: `rbve report {out} --out {out.name}.html` shows it")
 
 
 def run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path) -> None:
@@ -269,7 +274,7 @@ def run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path)
         for drawing in theory_figures.draw(experiment.module, found):
             file = out / f"{drawing.kind}.png"
             write_atomically(file, drawing.png)
-            print(f"figure: {file}", file=sys.stderr)
+            console.tell(f"figure: {file}")
 
 
 def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) -> None:
@@ -296,7 +301,7 @@ def run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) 
     jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
     for name, experiment in chosen.items():
         for env, reason in study.left_out(experiment, size, out).items():
-            print(f"{name}: {env} is left out: {reason}", file=sys.stderr)
+            console.tell(f"{name}: {env} is left out: {reason}")
     if not jobs:
         raise ValueError(f"no data counts, so there is nothing to train; recordings are in {out}")
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -44,14 +43,14 @@ def follow(
 
     def note(found: Evaluated) -> None:
         shown = found.figures.get("return", found.figures.get("final/return"))
-        print(f"{found.folder.name}: step {found.step}: return {shown:.6g}", file=sys.stderr)
+        console.tell(f"{found.folder.name}: step {found.step}: return {shown:.6g}")
 
     find_modules_here(env)
     plan = Plan(env, episodes, epsilon, seed, algorithm)
     if not once and not runs_below(runs):
-        print(f"waiting for runs below {runs}", file=sys.stderr)
+        console.tell(f"waiting for runs below {runs}")
     done, known = run(runs, plan, note, once)
-    print(leaving(done, known), file=sys.stderr)
+    console.tell(leaving(done, known))
 
 
 def leaving(done: int, known: int) -> str:
@@ -83,7 +82,7 @@ def report(
         console.show_claims(found.judged, as_json)
     else:
         console.show_runs(found.runs, as_json)
-    print(f"report: {page}", file=sys.stderr)
+    console.tell(f"report: {page}")
 
 
 def pack(
@@ -102,4 +101,4 @@ def pack(
     need_one("STUDY", study)
     packed = results.pack(study, out)
     left = f", {packed.left_out} not finished or of no experiment" if packed.left_out else ""
-    print(f"{out}: {packed.runs} runs{left}; {packed.theory} of theory", file=sys.stderr)
+    console.tell(f"{out}: {packed.runs} runs{left}; {packed.theory} of theory")

@@ -1,0 +1,133 @@
+"""How a command ends: a line and an exit code, or a traceback where somebody's code is wrong.
+
+0    done
+1    code failed: rbve's own, or an algorithm or environment of the user's (a traceback)
+2    bad input, a damaged file, something in use by another process
+3 4  verdicts of `rbve inspect`
+5    training diverged
+130  stopped by Ctrl-C; 143 by SIGTERM; 141 when nobody reads the output any more
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import sysconfig
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from rbve import console
+
+PACKAGE = str(Path(__file__).parents[1])
+STANDARD = sysconfig.get_paths()["stdlib"]
+INSTALLED = {"site-packages", "dist-packages"}
+WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+RESUMED = ("demo", "train", "follow", "reproduce")  # commands that go on where they stopped
+
+
+class Interrupted(KeyboardInterrupt):
+    """By a signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def told_in_one_line(command: str = "") -> Iterator[None]:
+    """What a command raises as one line on stderr and an exit code."""
+    try:
+        with signals_raised(), warnings_as_notes():
+            try:
+                yield
+            finally:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+        sys.exit(128 + signal.SIGPIPE)
+    except KeyboardInterrupt as stop:
+        number = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
+        word = WORDS[signal.Signals(number)]
+        more = "; run the same command again to go on" if command in RESUMED else ""
+        console.fail(f"{word}; what was finished is kept{more}", code=128 + number)
+    except (MemoryError, OverflowError, RuntimeError) as error:
+        first = (str(error) or "out of memory").splitlines()[0]
+        if isinstance(error, RuntimeError) and "RESOURCE_EXHAUSTED" not in first:
+            raise
+        console.fail(f"{type(error).__name__}: {first}; try smaller numbers")
+    except (ValueError, ImportError) as error:
+        if is_of_user_code(error):
+            raise
+        console.fail(str(error))
+    except OSError as error:  # names its file, whoever opened it
+        console.fail(str(error))
+
+
+@contextmanager
+def signals_raised() -> Iterator[None]:
+    """SIGINT and SIGTERM as exceptions of the main thread; a second one ends the process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    stopping = False
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal stopping
+        if stopping:
+            os._exit(128 + number)
+        stopping = True
+        raise Interrupted(number)
+
+    # Whoever started the process may have had a signal ignored, such as `nohup` or a shell's `&`.
+    before = {number: signal.getsignal(number) for number in WORDS}
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:
+            signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, UserWarning):
+                console.show_notes([str(message)])
+            else:
+                usual(message, category, *place)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def discard_output() -> None:
+    """What is left of it, so that the interpreter does not complain at its end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def is_of_user_code(error: BaseException) -> bool:
+    """Whether it passed through a file that is neither rbve's nor of an installed package."""
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(
+        Path(file).is_file()
+        and not file.startswith((PACKAGE, STANDARD))
+        and not INSTALLED & set(Path(file).parts)
+        for file in files
+    )
