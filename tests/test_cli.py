@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from support.cli import run
 
-from rbve import rows
+from rbve import cli, rows
 from rbve.data import Episode, load
 from rbve.data.formats.native import Writer
 from rbve.training.member import PREVIOUS
@@ -370,3 +371,10 @@ def test_a_full_disk(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert "No space left" in complain(*command)
     succeed(*command)
     assert len(rows.find([runs])) == 1
+
+
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+def test_help_says_what_positional_arguments_are(command: str) -> None:
+    shown = run(command, "--help").out
+    assert "options" in shown
+    assert not re.search(r" ([A-Z]+) +(?i:\1) \((required|default)", shown)

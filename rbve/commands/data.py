@@ -114,6 +114,8 @@ def convert(
         rbve convert visits.csv visits --episode visit --action treatment --reward outcome
 
     Args:
+        src: What to read.
+        dst: What to write.
         columns: TOML file with the same choices, `episode = "visit"` and so on; flags go first.
         to: Format to write, if the suffix of DST does not say: minari, minari_arrow, ...
         overwrite: Replace what is at DST, which stays until the new data is whole.
@@ -143,6 +145,7 @@ def inspect(
     Ends in a verdict, which is also the exit code: 0 fine, 3 look at this, 4 do not train.
 
     Args:
+        data: A store, or a file or folder of any format that `rbve convert` reads.
         columns: TOML file that says which column of a CSV or Parquet log is what.
         html: Also write a page with figures.
         gamma: Discount of the values shown.

@@ -78,6 +78,7 @@ def train(
     the last checkpoint, and finished members are kept.
 
     Args:
+        data: One or more stores, as `rbve record` and `rbve convert` write them.
         out: Folder for rows, checkpoints and policies, one sub-folder per member.
         set: A setting of the algorithm, NAME=VALUE or NAME=VALUE,VALUE to try several; repeatable
             (rbve: lam, nu, beta, cap, filter, normalise, form, bounded; cql: alpha; ...).
@@ -201,6 +202,7 @@ def evaluate(
     """Evaluate a saved policy in an environment.
 
     Args:
+        policy: File of a saved policy, as `rbve train` names them at its end.
         episodes: Episodes to play.
         epsilon: Share of random actions (the paper's 0.4^8).
         gamma: Discount for the value figures. Default: the one it was trained with.

@@ -28,6 +28,7 @@ def follow(
     Run it again after an interruption. `rbve report` shows its figures in place of training's own.
 
     Args:
+        runs: Folder of the runs.
         env: Where to evaluate; needed where training names none, or one of your own
             (gymnasium:MODULE:ID).
         episodes: Episodes per evaluation. Default: as the run says.
@@ -70,6 +71,7 @@ def report(
     Of a study (`rbve reproduce`), the page opens with the paper's claims and what was measured.
 
     Args:
+        runs: One or more folders of runs, or of a study.
         out: The page; figures and CSV files go into a folder beside it.
     """
     from rbve import report
@@ -94,6 +96,7 @@ def pack(
     packed before, name both: `rbve pack results study --out results`.
 
     Args:
+        study: One or more folders of studies.
         out: Folder for a few small files.
     """
     from rbve.sweep import results
