@@ -154,7 +154,7 @@ def remarks(found: Audit) -> Iterator[str]:
     if found.counts.fragments:
         yield (
             f"{counted(found.counts.fragments, 'fragment')} without V̂; the return of the episode "
-            "stands in"
+            "stands in. Returns are counted once a fragment, so an episode weighs by its length"
         )
     if found.counts.without_final:
         yield f"{counted(found.counts.without_final, 'episode')} without a final observation"

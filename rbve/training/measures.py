@@ -21,12 +21,14 @@ def facts(dataset: Dataset, env: str | None, ref: DataRef | None = None) -> dict
     reference = dataset.provenance.get("reference") or {}
     # Returns of clipped rewards do not compare with those of an environment.
     clipped = dataset.provenance.get("rewards") == "clipped"
+    # Which fragments are of one episode is not known: their mean would weigh episodes by length.
+    mean = float(dataset.episode_return.mean()) if dataset.complete.all() else None
     found = {
         "env": env,
         "episodes": dataset.num_episodes,
         "transitions": dataset.num_transitions,
         "actions": dataset.num_actions,
-        "behaviour_return": None if clipped else float(dataset.episode_return.mean()),
+        "behaviour_return": None if clipped else mean,
         "best_return": None if clipped else float(dataset.episode_return.max()),
         "random_return": reference.get("random"),
         "reference_return": reference.get("online"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
+from rbve.data import Dataset, Episode
 from rbve.rows import Row
-from rbve.training.measures import final_rows
+from rbve.training.measures import facts, final_rows
 from rbve.training.spec import averaged
 
 
@@ -23,6 +25,21 @@ def test_an_evaluation_that_measured_nothing_does_not_count() -> None:
         Row(90, "final/value_error", -3.0, 2),
         Row(90, "final/normalised_return", 7.0, 4),
     ]
+
+
+def test_fragments_do_not_tell_the_mean_return() -> None:
+    """Of 10 and 1 steps that pay 1 each: mean 5.5, and 9.2 over fragments of one step."""
+    whole = [Episode.from_steps(np.zeros((n + 1, 1)), [0] * n, [1.0] * n, True) for n in (10, 1)]
+    assert facts(Dataset.from_episodes(whole, 2), None)["behaviour_return"] == 5.5
+    cut = [
+        Episode.from_steps(np.zeros((2, 1)), [0], [1.0], False)._replace(
+            complete=False, episode_return=float(n)
+        )
+        for n in (10, 1)
+        for _ in range(n)
+    ]
+    found = facts(Dataset.from_episodes(cut, 2), None)
+    assert (found["behaviour_return"], found["best_return"]) == (None, 10)
 
 
 def test_nothing_measured_is_said() -> None:
