@@ -40,7 +40,7 @@ from rbve.recording.replay import Replay
 from rbve.recording.rollouts import episode_of
 from rbve.training.layout import Layout, Picked
 from rbve.training.spec import INT32, Spec
-from rbve.training.update import Member, make_program
+from rbve.training.update import Member, make_program, recorder_key
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Agent:
         self.env, self.options = env, options
         self.layout = Layout(env.obs_shape, options.stack, len(env.actions), False, pixels)
         self.program = make_program(options.spec, self.layout)
-        weights, updates = jax.random.split(jax.random.key(seed))
+        weights, updates = jax.random.split(recorder_key(seed))
         self.state = self.program.init(weights)
         self.member = Member(
             key=updates,

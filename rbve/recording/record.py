@@ -26,6 +26,7 @@ from rbve.policy import Policy
 from rbve.recording import online_dqn, rollouts
 from rbve.recording.learned import late_return
 from rbve.recording.snapshots import SnapshotJudge
+from rbve.training.update import recorder_key
 
 SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
 EXPERT = "expert.safetensors"
@@ -83,7 +84,7 @@ def record_online(
         agent = online_dqn.make_agent(env, rows, options)
         advance = jax.jit(agent.advance, donate_argnums=0)
         judge = SnapshotJudge(quiet, agent.unravel, options.gamma, seed, hidden=options.hidden)
-        state = jax.jit(agent.init)(jax.random.key(seed))
+        state = jax.jit(agent.init)(recorder_key(seed))
         returns: list[float] = []
         reached, row, blocks = 0, 0, 64
         while reached < total:

@@ -27,6 +27,7 @@ from rbve.recording.record import (
     provenance,
 )
 from rbve.recording.snapshots import SnapshotJudge
+from rbve.training.update import recorder_key
 
 
 def record_online_memory(
@@ -49,7 +50,7 @@ def record_online_memory(
         form = {"hidden": options.hidden, "memory": options.memory, "rescaled": True}
         judge = SnapshotJudge(quiet, agent.unravel, options.gamma, seed, **form)
         advance = jax.jit(agent.advance, donate_argnums=0)
-        state = jax.jit(agent.init)(jax.random.key(seed))
+        state = jax.jit(agent.init)(recorder_key(seed))
         lives = [Unfinished() for _ in range(options.actors)]
         returns: list[float] = []
         done, blocks = 0, 4

@@ -12,6 +12,7 @@ from rbve import algorithms
 from rbve.envs.base import Env
 from rbve.evaluation.rollout import Evaluation, make_rollout
 from rbve.policy import Policy, act_function
+from rbve.training.update import recorder_key
 
 SNAPSHOTS = 20  # looks at the agent over a recording
 EPISODES_PER_LOOK = 100
@@ -34,7 +35,7 @@ class SnapshotJudge:
         rescaled = bool(form.get("rescaled"))
         self.act = act_function(algorithm, algorithm.options(), unravel, rescaled=rescaled)
         self.rollout = jax.jit(self._rollout(EPISODES_PER_LOOK))
-        self.key = jax.random.fold_in(jax.random.key(seed), 1)
+        self.key = jax.random.fold_in(recorder_key(seed), 1)
         self.looks: list[tuple[float, np.ndarray]] = []
 
     def _rollout(self, episodes: int) -> Any:

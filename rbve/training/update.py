@@ -25,6 +25,7 @@ from rbve.training.views import Pairs, Sequences, of_pairs, of_sequences
 from rbve.types import Array, Batch, Tree
 
 DRAWS = 64  # updates whose rows are drawn at once
+RECORDER = 0x5EC0DE  # separates the keys of recorders from those of learners
 
 
 class TrainState(NamedTuple):
@@ -63,6 +64,11 @@ def member_keys(seed: int) -> tuple[Array, Array, Array]:
     """Keys for (weights, updates, evaluation), one set per seed."""
     weights, updates, evaluation = jax.random.split(jax.random.key(seed), 3)
     return weights, updates, evaluation
+
+
+def recorder_key(seed: int) -> Array:
+    """Root of the keys of an online agent that records: never those of a learner of that seed."""
+    return jax.random.fold_in(jax.random.key(seed), RECORDER)
 
 
 def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:

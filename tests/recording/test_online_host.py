@@ -22,6 +22,7 @@ from rbve.recording.online_dqn import exploration
 from rbve.recording.online_host import Options
 from rbve.recording.record import EXPERT
 from rbve.recording.replay import Replay
+from rbve.training.update import member_keys
 
 QUICK = Options(
     batch_size=8,
@@ -128,6 +129,15 @@ def test_the_preset_is_the_papers_table() -> None:
     assert (paper.replay, paper.double, paper.batch_size) == (1_000_000, False, 256)
     assert (paper.target_period, paper.gamma, paper.stack) == (2500, 0.99, 4)
     assert paper.spec.options == {"double": False}
+
+
+def test_recorder_and_learner_of_one_seed_begin_apart() -> None:
+    env = envs.load("gymnasium:CartPole-v1")
+    agent = online_host.experience(env, QUICK, 100, seed=5).agent  # type: ignore[arg-type]
+    learner = agent.program.init(member_keys(5)[0]).params
+    drawn = np.asarray(learner) != 0  # biases begin at 0
+    assert np.all(np.asarray(agent.state.params)[drawn] != np.asarray(learner)[drawn])
+    assert drawn.any()
 
 
 def test_the_agent_learns_as_a_slow_reference() -> None:

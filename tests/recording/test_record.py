@@ -18,13 +18,15 @@ import numpy as np
 import pytest
 
 from rbve import algorithms
+from rbve.algorithms import NoOptions
 from rbve.data import Dataset, load, write
 from rbve.envs.base import Env, Step
 from rbve.evaluation.rollout import random_return
 from rbve.networks import build
 from rbve.policy import Policy
-from rbve.recording import online_dqn, record
+from rbve.recording import online_dqn, r2d2_options, record, record_memory
 from rbve.recording.snapshots import SnapshotJudge
+from rbve.training.update import member_keys
 
 QUICK = online_dqn.Options(hidden=(8,), batch_size=16, min_replay=100)
 
@@ -50,6 +52,27 @@ def test_the_agent_learns_catch(learned: Path) -> None:
     assert expert.info["return"] == reference["online"]
     # Evaluated anew, it is by the discount it learned with.
     assert expert.info["job"]["spec"]["gamma"] == data.provenance["agent"]["gamma"]
+
+
+def test_recorder_and_learner_of_one_seed_begin_apart(tmp_path: Path) -> None:
+    """Else the learner would begin with the weights that chose the data."""
+    idle = dataclasses.replace(QUICK, min_replay=10**6)  # the best snapshot is the first network
+    record.record_online("catch", tmp_path / "dqn", 2, seed=5, options=idle)
+    memory = r2d2_options.Options(
+        memory=8, hidden=(6,), actors=2, chunk=5, min_replay=10**6, replay=300, steps=60
+    )
+    record_memory.record_online_memory("memory_len:3", tmp_path / "r2d2", seed=5, options=memory)
+    for folder in ("dqn", "r2d2"):
+        recorder = Policy.load(tmp_path / folder / record.EXPERT)
+        shapes = (recorder.obs_shape, len(recorder.actions))
+        learner = build(
+            *shapes, "q", NoOptions(), recorder.hidden, member_keys(5)[0], memory=recorder.memory
+        )
+        pairs = zip(*map(jax.tree.leaves, (recorder.network, learner)), strict=True)
+        weights = [(one, other) for one, other in pairs if one.ndim > 1]
+        assert weights
+        for one, other in weights:
+            assert np.all(np.asarray(one) != np.asarray(other))
 
 
 # Stores
