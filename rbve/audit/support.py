@@ -50,6 +50,7 @@ class Support:
     sampled: int  # rows behind what follows
     whole: bool  # those are all rows
     cells: list[list[int]]  # (cell, action) rows, most visited cell first
+    legal_cells: list[list[int]] | None  # (cell, action) rows in which the action is legal
     coverage: float  # share of legal (state, action) with at least ENOUGH rows in their cell
     one_sided: float  # share of decisions with a choice in cells where one action alone has them
     entropy: float  # of the action within a cell, as a share of the log of legal actions
@@ -86,6 +87,7 @@ def measure(dataset: Dataset, sample: Sample, seed: int) -> Support:
         sampled=len(choices.action),
         whole=sample.whole,
         cells=pairs[order].tolist(),
+        legal_cells=None if choices.legal is None else allowed[order].astype(int).tolist(),
         coverage=float((allowed * (pairs >= ENOUGH)).sum() / max(allowed.sum(), 1)),
         one_sided=one_sided(choices),
         entropy=entropy(choices),

@@ -14,6 +14,8 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 14, 22, 34  # around the plot
 PLOT = 170  # height
 BAR = 20  # height of a row of a bar chart
 STEEPNESS = 96  # points of a curve
+MOST = 24  # rows of a chart of actions
+LONGEST = 18  # characters of a label
 
 
 class Chart(NamedTuple):
@@ -93,56 +95,119 @@ def values(
     return Chart("values", "V̂ and its weight", note, drawing(TOP + PLOT + BOTTOM, words, parts))
 
 
-def actions(names: Sequence[str], counts: Sequence[int]) -> Chart:
-    total, most = max(sum(counts), 1), max(max(counts), 1)
-    left = label_width(names)
+class Row(NamedTuple):
+    """Of a chart of actions: one action, or all that have no row of their own."""
+
+    label: str  # short, no two alike
+    name: str  # in full
+    members: list[int]
+
+    def of(self, values: Sequence[int]) -> int:
+        return sum(values[action] for action in self.members)
+
+
+def action_rows(names: Sequence[str], counts: Sequence[int], most: int = MOST) -> list[Row]:
+    """All actions as they are declared; of many the most frequent, the rest in one row."""
+    kept, rest = list(range(len(names))), []
+    if len(names) > most:
+        ranked = sorted(kept, key=lambda action: -counts[action])
+        kept, rest = ranked[: most - 1], ranked[most - 1 :]
+    labels = short_labels([names[action] for action in kept])
+    rows = [Row(label, names[k], [k]) for label, k in zip(labels, kept, strict=True)]
+    other = f"{len(rest):,} other actions"
+    return [*rows, Row(other, other, rest)] if rest else rows
+
+
+def short_labels(names: Sequence[str]) -> list[str]:
+    """Cut to LONGEST characters: at the end, or where that makes two alike in the middle."""
+    ends = [n if len(n) <= LONGEST else f"{n[: LONGEST - 1]}…" for n in names]
+    middle = [n if len(n) <= LONGEST else f"{n[:7]}…{n[-(LONGEST - 8) :]}" for n in names]
+    found = [m if ends.count(e) > 1 else e for e, m in zip(ends, middle, strict=True)]
+    alike = [found.count(label) > 1 for label in found]
+    return [
+        f"{label[: LONGEST - 5]}… {k + 1}" if clash else label
+        for k, (label, clash) in enumerate(zip(found, alike, strict=True))
+    ]
+
+
+def actions(rows: Sequence[Row], counts: Sequence[int]) -> Chart:
+    """Shares are of all decisions."""
+    taken = [row.of(counts) for row in rows]
+    total, most = max(sum(counts), 1), max(*taken, 1)
+    left = label_width([row.label for row in rows])
     parts = []
-    for row, (name, count) in enumerate(zip(names, counts, strict=True)):
-        y = TOP - 12 + row * BAR
+    for place, (row, count) in enumerate(zip(rows, taken, strict=True)):
+        y = TOP - 12 + place * BAR
         wide = (WIDTH - left - 60) * count / most
-        parts.append(text(left - 6, y + 12, clipped(name), "end"))
-        parts.append(box(left, y, max(wide, 1.0 if count else 0.0), BAR - 5, "bar"))
+        kind = "bar" if len(row.members) == 1 else "bar rest"
+        parts.append(text(left - 6, y + 12, row.label, "end", row.name))
+        parts.append(box(left, y, max(wide, 1.0 if count else 0.0), BAR - 5, kind))
         parts.append(text(left + wide + 5, y + 12, f"{count / total:.1%}", "start"))
-    pairs = zip(names, counts, strict=True)
-    words = "Actions taken: " + ", ".join(f"{n} {c:,} ({c / total:.1%})" for n, c in pairs)
-    height = TOP + BAR * len(names)
-    return Chart("actions", "Actions taken", "", drawing(height, words, parts))
+    pairs = zip(rows, taken, strict=True)
+    words = "Actions taken: " + ", ".join(f"{r.name} {c:,} ({c / total:.1%})" for r, c in pairs)
+    note = ""
+    if len(rows[-1].members) > 1:
+        note = f"the {len(rows) - 1} most frequent of {len(counts):,}; shares of all decisions"
+    height = TOP + BAR * len(rows)
+    return Chart("actions", "Actions taken", note, drawing(height, words, parts))
 
 
-def regions(names: Sequence[str], cells: Sequence[Sequence[int]], enough: int) -> Chart:
+PATTERNS = (
+    '<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
+    'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="5" class="hatch"/></pattern>'
+    '<pattern id="dots" width="5" height="5" patternUnits="userSpaceOnUse">'
+    '<rect x="0" y="0" width="5" height="5" class="ground"/>'
+    '<rect x="1.5" y="1.5" width="2" height="2" class="dot"/></pattern></defs>'
+)
+
+
+def regions(
+    rows: Sequence[Row],
+    cells: Sequence[Sequence[int]],
+    legal: Sequence[Sequence[int]] | None,
+    enough: int,
+) -> Chart:
     """Heat map: a column per cell as wide as its visits, a row per action."""
-    left = label_width(names)
+    left = label_width([row.label for row in rows])
     total = max(sum(map(sum, cells)), 1)
-    parts, x, thin = [], float(left), 0
-    for cell in cells:
+    # The strongest colour is that of the action taken most in a region.
+    most = max(row.of(c) / sum(c) for c in cells for row in rows if len(row.members) == 1)
+    parts, x, drawn = [], float(left), {"none": 0, "illegal": 0, "heat": 0}
+    for k, cell in enumerate(cells):
         visits = sum(cell)
         wide = (WIDTH - left - RIGHT) * visits / total
-        for row, count in enumerate(cell):
-            y = TOP - 12 + row * BAR
-            thin += count < enough
-            kind = "none" if count < enough else "heat"
-            shade = 1.0 if count < enough else 0.08 + 0.92 * count / visits
+        for place, row in enumerate(rows):
+            count = row.of(cell)
+            kind = "heat" if count >= enough else "none"
+            if legal is not None and not row.of(legal[k]):
+                kind = "illegal"
+            drawn[kind] += 1
+            shade = min(0.08 + 0.92 * count / visits / most, 1.0) if kind == "heat" else 1.0
+            y = TOP - 12 + place * BAR
             parts.append(box(x, y, max(wide - 0.5, 0.4), BAR - 1, kind, shade))
         x += wide
-    for row, name in enumerate(names):
-        parts.append(text(left - 6, TOP + 2 + row * BAR, clipped(name), "end"))
+    for place, row in enumerate(rows):
+        parts.append(text(left - 6, TOP + 2 + place * BAR, row.label, "end", row.name))
+    legend = {"heat": "taken", "none": f"legal, under {enough} rows"}
+    if legal is None:
+        legend["none"] = f"under {enough} rows"
+    else:
+        legend["illegal"] = "never legal there"
+    y, x = TOP + BAR * len(rows), 4.0
+    for kind, words in legend.items():
+        parts += [box(x, y, 14, 14, kind), text(x + 19, y + 11, words, "start")]
+        x += 30 + 7.6 * len(words)
     note = (
         f"{len(cells)} regions of like states from left to right, as wide as they are visited; "
-        f"stronger colour: taken more often there; hatched: fewer than {enough} rows"
+        "stronger colour: taken more often there"
     )
+    counted = ", ".join(f"{drawn[kind]} {words}" for kind, words in legend.items())
     words = (
-        f"Actions over the state space. {note}. {thin} of {len(cells) * len(names)} region-action "
-        "pairs are hatched."
+        f"Actions over the state space. {note}. Of {len(cells) * len(rows)} pairs of a region and "
+        f"an action: {counted}."
     )
-    height = TOP + BAR * len(names)
-    hatch = (
-        '<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="5" class="hatch"/>'
-        "</pattern></defs>"
-    )
-    return Chart(
-        "regions", "Actions over the state space", note, drawing(height, words, [hatch, *parts])
-    )
+    svg = drawing(y + 20, words, [PATTERNS, *parts])
+    return Chart("regions", "Actions over the state space", note, svg)
 
 
 def mark(across: Axis, value: float, label: str) -> list[str]:
@@ -190,12 +255,8 @@ def describe(data: Histogram) -> str:
     )
 
 
-def label_width(names: Sequence[str]) -> int:
-    return 18 + 7 * min(max(len(name) for name in names), 16)
-
-
-def clipped(name: str) -> str:
-    return name if len(name) <= 16 else f"{name[:15]}…"
+def label_width(labels: Sequence[str]) -> int:
+    return 18 + 7 * max(map(len, labels))
 
 
 def short(value: float) -> str:
@@ -215,6 +276,8 @@ def line(x: float, y: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{x:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
-def text(x: float, y: float, words: str, anchor: str) -> str:
+def text(x: float, y: float, words: str, anchor: str, full: str = "") -> str:
+    """`full` is told where the mouse rests, if it is not what stands there."""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f"<text {place}>{escape(words)}</text>"
+    more = f"<title>{escape(full)}</title>" if full not in ("", words) else ""
+    return f"<text {place}>{more}{escape(words)}</text>"

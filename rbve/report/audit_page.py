@@ -17,7 +17,8 @@ from rbve.report.page import STYLE as PAGE_STYLE
 from rbve.report.page import encode
 
 COLUMNS_SHOWN = 60  # of the observation
-ACTIONS_SHOWN = 24  # in charts
+TALL = 10  # actions; the charts of more stand side by side
+ACTIONS_LISTED = 500  # in the table of those that figures do not show in full
 
 STYLE = """
 :root { --good: #1a7f37; --look: #9a6700; --stop: #c2200e; --bar: #3b6ea5; --hatch: #b9b9c0; }
@@ -41,6 +42,7 @@ caption { text-align: left; color: var(--muted); padding-bottom: .3rem; }
 figure { background: var(--card); padding: .7rem; }
 figure:first-child { grid-row: auto; }
 #values { grid-row: span 2; }
+.tall #values { grid-row: auto; grid-column: 1 / -1; }
 figure svg { min-width: 0; max-width: 40rem; }
 figcaption { font-weight: 600; font-size: .95rem; margin-bottom: .3rem; }
 figcaption span { display: block; font-weight: 400; font-size: .85rem; color: var(--muted); }
@@ -48,8 +50,12 @@ figcaption span { display: block; font-weight: 400; font-size: .85rem; color: va
   fill: var(--muted); }
 .chart .bar { fill: var(--bar); }
 .chart .heat { fill: var(--bar); }
+.chart .rest { fill-opacity: .45; }
 .chart .none { fill: url(#hatch); }
 .chart .hatch { stroke: var(--hatch); stroke-width: 1.4; }
+.chart .illegal { fill: url(#dots); }
+.chart .ground { fill: var(--line); }
+.chart .dot { fill: var(--muted); }
 .chart .axis { stroke: var(--muted); stroke-width: 1; }
 .chart .grid { stroke: var(--line); stroke-width: .7; }
 .chart .mark { stroke: var(--ink); stroke-width: 1.2; stroke-dasharray: 4 3; }
@@ -90,7 +96,9 @@ def document(audit: Audit, title: str) -> str:
 {notes(audit.notes)}
 </section>
 <section aria-labelledby="figures"><h2 id="figures">Figures</h2>
-<div class="charts">{"".join(figure(chart) for chart in charts(audit))}</div>
+<div class="charts{" tall" if len(audit.actions) > TALL else ""}">
+{"".join(figure(chart) for chart in charts(audit))}</div>
+{action_table(audit)}
 </section>
 <section aria-labelledby="weights"><h2 id="weights">The ranking weight</h2>
 {weight_table(audit)}
@@ -232,10 +240,10 @@ def charts(audit: Audit) -> Iterator[Chart]:
             curves.append((f"β = {chosen:g}, recommended", chosen * weights.value.deviation))
         mean, deviation = weights.value.mean, weights.value.deviation
         yield figures.values(weights.histogram, mean, deviation, curves, CAP)
-    names = audit.actions[:ACTIONS_SHOWN]
-    yield figures.actions(names, audit.support.counts[:ACTIONS_SHOWN])
-    cells = [cell[:ACTIONS_SHOWN] for cell in audit.support.cells]
-    yield figures.regions(names, cells, ENOUGH)
+    support = audit.support
+    rows = figures.action_rows(audit.actions, support.counts)
+    yield figures.actions(rows, support.counts)
+    yield figures.regions(rows, support.cells, support.legal_cells, ENOUGH)
 
 
 def figure(chart: Chart) -> str:
@@ -268,6 +276,30 @@ def weight_table(audit: Audit) -> str:
         '<div class="scroll" role="region" tabindex="0" aria-label="Weights by β"><table>'
         f"<caption>What w(s) does at γ = {weights.gamma:g}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def action_table(audit: Audit) -> str:
+    """Every action with its full name, where the figures do not tell them."""
+    names, counts = audit.actions, audit.support.counts
+    drawn = figures.action_rows(names, counts)
+    if all(row.label == row.name and len(row.members) == 1 for row in drawn):
+        return ""
+    total = max(sum(counts), 1)
+    order = sorted(range(len(names)), key=lambda action: -counts[action])
+    rows = "".join(
+        f'<tr><th scope="row">{escape(names[k])}</th><td>{counts[k]:,}</td>'
+        f"<td>{counts[k] / total:.2%}</td></tr>\n"
+        for k in order[:ACTIONS_LISTED]
+    )
+    more = len(names) - ACTIONS_LISTED
+    rest = f"<p>{more:,} more actions are in the JSON output.</p>" if more > 0 else ""
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("action", "decisions", "share"))
+    return (
+        f"<details><summary>All {len(names):,} actions, their names in full</summary>"
+        '<div class="scroll" role="region" tabindex="0" aria-label="All actions"><table>'
+        f"<caption>Most frequent first</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>{rest}</details>"
     )
 
 
