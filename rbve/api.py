@@ -14,6 +14,7 @@ from rbve import backend
 backend.prepare()
 
 import jax  # noqa: E402
+import numpy as np  # noqa: E402
 
 from rbve import envs  # noqa: E402
 from rbve.audit import Audit, audit  # noqa: E402
@@ -34,6 +35,7 @@ from rbve.recording import online_dqn, online_host, r2d2_options, record_memory,
 from rbve.recording import record as recording  # noqa: E402
 from rbve.registry import did_you_mean  # noqa: E402
 from rbve.report import write_report  # noqa: E402
+from rbve.report.statistics import student_interval  # noqa: E402
 from rbve.sweep import local  # noqa: E402
 from rbve.training import presets  # noqa: E402
 from rbve.training.measures import normalised  # noqa: E402
@@ -259,6 +261,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Mean return, episode length and the value diagnostics of a policy in an environment.
 
+    "return_interval" is the 95% Student interval [low, high] of the mean return over the episodes,
+    None where there is one only: what other episodes of this policy would give, not another policy.
     `gamma` defaults to the discount the policy was trained with. Where the return is normalised by
     another agent's score than that of the data's own, "normalised_by" says whose. `algorithm` is
     the file of a saved policy's algorithm, as Policy.load takes it.
@@ -283,7 +287,13 @@ def evaluate(
     facts = chosen.info.get("facts", {})
     known = with_reference(facts if facts.get("env") == env else {}, env)
     figures |= normalised(figures["return"], known) if known else {}
-    result: dict[str, Any] = {name: value for name, (value, _) in figures.items()}
+    spread = student_interval(np.asarray(found.returns, np.float64))
+    result: dict[str, Any] = {
+        "return": figures["return"][0],
+        "return_interval": spread and list(spread),
+        "episodes": episodes,
+        **{name: value for name, (value, _) in figures.items()},
+    }
     if "normalised_return" in result and "reference_source" in known:
         result["normalised_by"] = known["reference_source"]
     return result

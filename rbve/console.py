@@ -152,12 +152,19 @@ def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
 
 def print_figures(title: str, figures: Mapping[str, Any]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=title, title_justify="left")
     table.add_column("measure")
     table.add_column("value", justify="right")
-    for name, value in figures.items():
-        table.add_row(name.replace("_", " "), shown(value))
+    rest = dict(figures)
+    interval, episodes = rest.pop("return_interval", None), rest.pop("episodes", None)
+    for name, value in rest.items():
+        words = shown(value)
+        if name == "return" and interval is not None:
+            low, high = map(shown, interval)
+            words += f" [{low}, {high}] (95%, over {episodes:,} episodes)"
+        table.add_row(name.replace("_", " "), Text(words))
     output().print(table)
 
 

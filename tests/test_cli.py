@@ -144,7 +144,14 @@ def test_evaluate(place: Path) -> None:
     figures = json.loads(succeed(*command, "--json"))
     assert figures["episode_length"] == 9
     assert -1 <= figures["return"] <= 1
-    assert "action gap" in succeed(*command)
+    low, high = figures["return_interval"]
+    assert low <= figures["return"] <= high
+    assert figures["episodes"] == 10
+    text = succeed(*command)
+    assert "action gap" in text
+    assert f"[{low:,.4g}, {high:,.4g}] (95%, over 10 episodes)" in text
+    alone = json.loads(succeed(*command[:-1], 1, "--json"))
+    assert alone["return_interval"] is None
 
 
 def test_report(place: Path, tmp_path: Path) -> None:

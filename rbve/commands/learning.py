@@ -199,7 +199,7 @@ def evaluate(
     algorithm: AlgorithmFile = None,
     as_json: Json = False,
 ) -> None:
-    """Evaluate a saved policy in an environment.
+    """Evaluate a saved policy in an environment: its mean return, with a 95% interval, and more.
 
     Args:
         policy: File of a saved policy, as `rbve train` names them at its end.
