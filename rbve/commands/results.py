@@ -72,7 +72,8 @@ def report(
 
     Args:
         runs: One or more folders of runs, or of a study.
-        out: The page; figures and CSV files go into a folder beside it.
+        out: The page. Its figures and CSV files go into a folder beside it: NAME-figures of
+            NAME.html, figures of index.html.
     """
     from rbve import report
 

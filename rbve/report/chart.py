@@ -5,12 +5,12 @@ Who makes a chart says what is in it; how it looks is the renderers' matter.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+from rbve.report import sheet
 
 Scale = Literal["linear", "log", "symlog", "category"]  # symlog: a log axis that begins at 0
 
@@ -177,9 +177,5 @@ def cells(chart: Chart) -> list[tuple[Any, ...]]:
 
 
 def as_csv(charts: Iterable[Chart]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("chart", *COLUMNS))
-    for chart in charts:
-        writer.writerows((chart.name, *line) for line in cells(chart))
-    return stream.getvalue()
+    lines = ((chart.name, *line) for chart in charts for line in cells(chart))
+    return sheet.as_csv(("chart", *COLUMNS), lines)

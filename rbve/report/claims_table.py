@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from html import escape
 
+from rbve.report import sheet
 from rbve.report.claims.claim import MEMORY, MINATAR
 from rbve.report.claims.judge import Judged
 from rbve.report.claims.tables import HERE as OWN_TABLES
@@ -46,11 +45,7 @@ def cells(each: Judged) -> tuple[str, ...]:
 
 
 def as_csv(judged: Sequence[Judged]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(cells(each) for each in judged)
-    return stream.getvalue()
+    return sheet.as_csv(COLUMNS, (cells(each) for each in judged))
 
 
 def section(judged: Sequence[Judged]) -> Section:

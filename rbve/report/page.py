@@ -10,13 +10,13 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from rbve.files import write_atomically
 from rbve.report import chart as charts
 from rbve.report.chart import Chart
 
-PAGE = "index.html"
-FIGURES = "figures"
+PAGE, FIGURES = "index.html", "figures"  # in a folder; beside that page
 ENDINGS = ("png", "svg", "csv")  # of a chart's files
 STYLES = ("chart.css", "table.css")
 SCRIPTS = ("scale.js", "chart.js", "series.js", "explore.js", "table.js", "page.js")
@@ -59,6 +59,7 @@ class Section:
     files: Mapping[str, bytes] = field(default_factory=dict)  # to lie beside the figures
     pictures: tuple[Picture, ...] = ()  # before the charts
     first: bool = False  # before all other sections, whoever lists them
+    linked: Mapping[str, str] = field(default_factory=dict)  # files beside the figures -> words
 
 
 def write(
@@ -70,14 +71,15 @@ def write(
 ) -> Path:
     """Figures and `files` first, the page last: a page that exists is complete.
 
-    `about` is HTML; `files` go into the folder of figures under their names.
+    `about` is HTML; `files` go into the folder of figures under their names. Every page has a
+    folder of its own, so that pages side by side keep their figures.
     """
     page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
     if page.is_dir():
         raise ValueError(f"{page}: is a folder; name a file that ends in .html or another folder")
     check_names(sections)
     sections = sorted(sections, key=lambda each: not each.first)
-    folder = page.parent / FIGURES
+    folder = page.parent / folder_of(page)
     for each in (chart for section in sections for chart in section.charts):
         write_figure(each, folder)
     drawn = (picture for section in sections for picture in section.pictures)
@@ -85,8 +87,13 @@ def write(
     for held in (*beside, files or {}, *(section.files for section in sections)):
         for name, content in held.items():
             write_atomically(folder / name, content)
-    write_atomically(page, encode(document(sections, title, about)))
+    write_atomically(page, encode(document(sections, title, about, folder.name)))
     return page
+
+
+def folder_of(page: Path) -> str:
+    """Name of the folder beside a page that holds its figures."""
+    return FIGURES if page.name == PAGE else f"{page.stem}-figures"
 
 
 def write_figure(chart: Chart, folder: Path) -> None:
@@ -125,7 +132,8 @@ def embedded(content: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def document(sections: Sequence[Section], title: str, about: str) -> str:
+def document(sections: Sequence[Section], title: str, about: str, folder: str = FIGURES) -> str:
+    """`folder` holds the figures and lies beside the page."""
     style = STYLE + "".join(web(name) for name in STYLES)
     script = "".join(web(name) for name in SCRIPTS)
     return f"""<!DOCTYPE html>
@@ -141,11 +149,11 @@ def document(sections: Sequence[Section], title: str, about: str) -> str:
 <h1>{escape(title)}</h1>
 <p>{about}</p>
 <noscript><p class="headline">Figures and long tables need JavaScript. Pictures and numbers of all
-figures lie in the folder {FIGURES}/ beside this page.</p></noscript>
+figures lie in the folder {escape(folder)}/ beside this page.</p></noscript>
 </header>
 {contents(sections) if len(sections) > 1 else ""}
 <main>
-{"".join(section(each) for each in sections)}
+{"".join(section(each, quote(folder)) for each in sections)}
 </main>
 <script>(() => {{
 "use strict";
@@ -163,37 +171,50 @@ def contents(sections: Sequence[Section]) -> str:
     return f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>'
 
 
-def section(each: Section) -> str:
-    figures = "".join(figure(chart) for chart in each.charts)
+def section(each: Section, folder: str) -> str:
+    figures = "".join(figure(chart, folder) for chart in each.charts)
     return f"""<section aria-labelledby="{each.id}">
 <h2 id="{each.id}">{escape(each.title)}</h2>
 {each.body}
-{"".join(picture(drawn) for drawn in each.pictures)}
+{linked(each.linked, folder)}
+{"".join(picture(drawn, folder) for drawn in each.pictures)}
 {f'<div class="charts">{figures}</div>' if figures else ""}
 {each.after}
 </section>
 """
 
 
-def figure(chart: Chart) -> str:
+def linked(files: Mapping[str, str], folder: str) -> str:
+    found = ", ".join(
+        f'<a href="{folder}/{name}">{name}</a> ({escape(words)})' for name, words in files.items()
+    )
+    return (
+        f"<p>Files beside this page: {found}; those of a figure are linked below it, where "
+        "“Numbers” shows what it draws.</p>"
+        if files
+        else ""
+    )
+
+
+def figure(chart: Chart, folder: str) -> str:
     """Words and data; the browser draws the rest."""
     kind = "chart wide" if len(chart.panels) > 1 else "chart"
     return f"""<figure class="{kind}" id="{chart.name}">
 {caption(chart.title, charts.words(chart))}
 <script type="application/json">{embedded(charts.as_json(chart))}</script>
-{links(chart.name, ENDINGS)}
+{links(folder, chart.name, ENDINGS)}
 </figure>
 """
 
 
-def picture(drawn: Picture) -> str:
+def picture(drawn: Picture, folder: str) -> str:
     words = escape(f"{drawn.title}. {drawn.note}")
     svg = drawn.svg.replace("<svg", f'<svg role="img" aria-label="{words}"', 1)
     return f"""<figure class="picture" id="{drawn.name}">
 {caption(drawn.title, drawn.note)}
 <div class="scroll" role="region" tabindex="0" aria-label="Picture: {escape(drawn.title)}">
 {svg}</div>
-{links(drawn.name, drawn.files)}
+{links(folder, drawn.name, drawn.files)}
 </figure>
 """
 
@@ -203,7 +224,7 @@ def caption(title: str, note: str) -> str:
 <p class="muted">{escape(note)}</p></figcaption>"""
 
 
-def links(name: str, endings: Iterable[str]) -> str:
+def links(folder: str, name: str, endings: Iterable[str]) -> str:
     """To the files beside the page."""
-    found = (f'<a href="{FIGURES}/{name}.{end}">{end.upper()}</a>' for end in endings)
+    found = (f'<a href="{folder}/{name}.{end}">{end.upper()}</a>' for end in endings)
     return f'<p class="files muted">{" · ".join(found)}</p>'

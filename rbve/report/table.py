@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +9,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
+from rbve.report import sheet
 from rbve.report.chart import minus
 from rbve.report.labels import CLIPPED, REFERENCES
 from rbve.report.statistics import Estimate
@@ -212,9 +211,7 @@ def as_csv(problems: Sequence[Problem]) -> str:
     measures = [*MEASURES, "train_loss"]
     statistics = [f"{name}_{field}" for name in measures for field in Estimate._fields]
     names = ["problem", "env", "kind", "method", "algorithm", "runs", "diverged", *statistics]
-    file = io.StringIO()
-    writer = csv.DictWriter(file, names, lineterminator="\n")
-    writer.writeheader()
+    found: list[dict[str, Any]] = []
     for problem in problems:
         common = {"problem": problem.label, "env": problem.env}
         for method in problem.methods:
@@ -225,16 +222,8 @@ def as_csv(problems: Sequence[Problem]) -> str:
                 for field in Estimate._fields
             }
             line |= {"kind": "method", "runs": method.n, "diverged": method.diverged}
-            writer.writerow(
-                {**common, **line, "method": method.name, "algorithm": method.algorithm}
-            )
+            found.append({**common, **line, "method": method.name, "algorithm": method.algorithm})
         for name, value in problem.references.items():
-            writer.writerow(
-                {
-                    **common,
-                    "kind": "reference",
-                    "method": problem.named(REFERENCES)[name],
-                    "return_mean": value,
-                }
-            )
-    return file.getvalue()
+            words = problem.named(REFERENCES)[name]
+            found.append({**common, "kind": "reference", "method": words, "return_mean": value})
+    return sheet.as_csv(names, ([line.get(name) for name in names] for line in found))

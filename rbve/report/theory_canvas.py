@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import textwrap
@@ -13,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from rbve.report import sheet
 from rbve.report.canvas import LINE, MUTED, SIZE, inline
 from rbve.report.page import Picture, encode
 from rbve.rows import Run
@@ -139,8 +139,4 @@ def as_png(figure: Figure) -> bytes:
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return encode(file.getvalue())
+    return encode(sheet.as_csv(columns, rows))

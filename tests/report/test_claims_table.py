@@ -61,7 +61,7 @@ def test_the_page_opens_with_the_claims(study: Path, tmp_path: Path) -> None:
     again = [claim.again.where for claim in CLAIMS if claim.again]
     assert ", on MinAtar: " not in page  # nothing was judged there
     assert page.count('<td class="verdict') == len(CLAIMS) + len(again)
-    lines = (tmp_path / "figures" / "claims.csv").read_text().splitlines()
+    lines = (tmp_path / "page-figures" / "claims.csv").read_text().splitlines()
     assert lines[0].startswith("verdict,claim,")
     assert len(lines) == len(CLAIMS) + 1
 

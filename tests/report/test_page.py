@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -98,6 +99,24 @@ def test_files_beside_the_page(tmp_path: Path) -> None:
     assert found == ["a.csv", "a.png", "a.svg"]
     lines = (tmp_path / "figures" / "a.csv").read_text().splitlines()
     assert lines == ["chart,panel,series,x,y,low,high,n,note", "a,text,text,1,2.0,,,3,text"]
+
+
+def test_pages_side_by_side_keep_their_figures(tmp_path: Path) -> None:
+    """Each page links to a folder of its own, whatever its name holds."""
+    names = ("index.html", "one.html", 'odd "name" #2.html')
+    for name in names:
+        section = Section("s", "S", "", (chart("a"),), linked={"more.csv": "words"})
+        write([section], tmp_path / name, "title", "about", {"more.csv": name.encode()})
+    folders = {"index.html": "figures", "one.html": "one-figures"}
+    for name in names:
+        text = (tmp_path / name).read_text()
+        folder = folders.get(name, 'odd "name" #2-figures')
+        assert (tmp_path / folder / "more.csv").read_text() == name
+        assert (tmp_path / folder / "a.png").is_file()
+        links = {unquote(link) for link in re.findall(r'href="([^"#]+)"', text)}
+        assert f"{folder}/a.png" in links
+        assert f"{folder}/more.csv" in links
+        assert all((tmp_path / link).is_file() for link in links)
 
 
 def test_a_picture_has_words_files_and_links(tmp_path: Path) -> None:

@@ -254,8 +254,8 @@ def test_files_beside_the_page(runs, tmp_path, problems):
 
 
 def test_equal_rows_give_an_equal_page(runs, tmp_path):
-    first = write_report([runs], tmp_path / "a.html").read_bytes()
-    assert write_report([runs], tmp_path / "b.html").read_bytes() == first
+    first = write_report([runs], tmp_path / "a" / "page.html").read_bytes()
+    assert write_report([runs], tmp_path / "b" / "page.html").read_bytes() == first
 
 
 def test_odd_names_survive(tmp_path):

@@ -85,6 +85,6 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "public DQN (proxy)" in page
     assert "What scores are normalised by is a proxy: public DQN training data" in page
     assert "script ε 0.2" in page
-    assert Path("figures", f"frames-{strip.name}").is_file()
-    assert Path("figures", "boxing-scores.png").is_file()
-    assert Path("figures", "boxing-return-over-training.png").is_file()
+    assert Path("page-figures", f"frames-{strip.name}").is_file()
+    assert Path("page-figures", "boxing-scores.png").is_file()
+    assert Path("page-figures", "boxing-return-over-training.png").is_file()

@@ -84,5 +84,5 @@ def test_strips_are_packed_and_shown(study: Path, tmp_path: Path) -> None:
     assert (packed / "frames" / "pong-0.png").read_bytes() == png
     page = write_report([packed], tmp_path / "page.html")
     assert base64.b64encode(png).decode() in page.read_text()
-    assert (tmp_path / "figures" / "frames-pong-0.png").read_bytes() == png
+    assert (tmp_path / "page-figures" / "frames-pong-0.png").read_bytes() == png
     assert page.read_text().count('<figure class="picture frames">') == 2

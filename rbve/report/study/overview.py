@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 from rbve import experiments
 from rbve.experiments import Experiment
 from rbve.report.finals import final_of
-from rbve.report.page import FIGURES, Section
+from rbve.report.page import Section
 from rbve.report.study.gather import Study, shown
 from rbve.report.study.html import folded, paragraph, table
 from rbve.report.table import ABSENT
@@ -29,7 +28,7 @@ COLUMNS = (
     "settings per method",
     "evaluation",
 )
-FILES = (("claims.csv", "the claims"), ("summary.csv", "every method on every problem"))
+FILES = {"claims.csv": "the claims", "summary.csv": "every method on every problem"}
 
 
 def section(study: Study) -> Section:
@@ -40,32 +39,25 @@ def section(study: Study) -> Section:
     )
     if other := len(set(study.runs) - wanted):
         runs += f", and {other:,} of no experiment"
-    body = (
-        paragraph(f"{runs}." if study.runs else "Nothing was trained.", "headline")
-        + paragraph(
-            "A dataset is one recording of an online agent (or of its best snapshot, or of a "
-            "player written for the game); methods learn from a share of its episodes and never "
-            "act while they learn. A problem is a kind of data; its datasets differ in the seed "
-            "of the recording, and n counts them. Where a method has several settings, the one "
-            "reported on a dataset was chosen by score on the other datasets; the paper's way, the "
-            "best setting of all, stands beside it. Evaluation is without noise."
-        )
-        + files()
-        + folded(
+    body = paragraph(f"{runs}." if study.runs else "Nothing was trained.", "headline") + paragraph(
+        "A dataset is one recording of an online agent (or of its best snapshot, or of a "
+        "player written for the game); methods learn from a share of its episodes and never "
+        "act while they learn. A problem is a kind of data; its datasets differ in the seed "
+        "of the recording, and n counts them. Where a method has several settings, the one "
+        "reported on a dataset was chosen by score on the other datasets; the paper's way, the "
+        "best setting of all, stands beside it. Evaluation is without noise."
+    )
+    return Section(
+        "reading",
+        "How to read this page",
+        body,
+        after=folded(
             "Experiments: their questions and sizes",
             table("experiments", COLUMNS, lines(study), words=True),
-        )
-    )
-    return Section("reading", "How to read this page", body, short="How to read", first=True)
-
-
-def files() -> str:
-    links = ", ".join(
-        f'<a href="{FIGURES}/{name}">{name}</a> ({escape(words)})' for name, words in FILES
-    )
-    return (
-        f"<p>Files beside this page: {links}; those of a figure are linked below it, where "
-        "“Numbers” shows what it draws.</p>\n"
+        ),
+        short="How to read",
+        first=True,
+        linked=FILES,
     )
 
 

@@ -68,8 +68,8 @@ def test_all_of_it(tmp_path, parts):
     # Six runs and four more: two of the six belong to both experiments.
     assert '<p class="headline">10 runs.</p>' in found["reading"].body
     assert found["reading"].first
-    assert '<a href="figures/claims.csv">' in found["reading"].body
-    assert "<td>not run</td><td>–</td>" in found["reading"].body
+    assert '<a href="figures/claims.csv">claims.csv</a> (the claims)' in text
+    assert "<td>not run</td><td>–</td>" in found["reading"].after
     assert "so far" not in text
     assert "R-BVE, raw weights, λ .005" in found["bsuite"].after
     assert "Do Q-learning&#x27;s values run away" in found["fractions"].body
@@ -84,11 +84,11 @@ def test_sizes_are_of_each_experiment(tmp_path, parts):
     more = [make_run("dqn", 0, {"normalised_return": 1.0}, rate=rate) for rate in (1e-4, 1e-3)]
     write_study(tmp_path, {**parts, "coverage": [*more, parts["bsuite"][2]]})
     found, _ = built(tmp_path)
-    lines = found["reading"].body.split('<th scope="row">')[1:]
+    lines = found["reading"].after.split('<th scope="row">')[1:]
     sizes = {line.split("</th>")[0]: re.findall(r"<td>(.*?)</td>", line) for line in lines}
-    assert sizes["bsuite"][2:8] == ["6 of 6", "2", "1,000", "1 updates", "128", "1"]
+    assert sizes["bsuite"][2:8] == ["6 of 6", "2", "1,000", "50 updates", "128", "1"]
     assert sizes["bsuite"][8] == "100 episodes every 50 updates, the last 5 averaged"
-    assert sizes["coverage"][2:8] == ["3 of 3", "1", "1,000", "1 updates", "128", "3"]
+    assert sizes["coverage"][2:8] == ["3 of 3", "1", "1,000", "50 updates", "128", "3"]
     assert sizes["minatar"][2:] == ["not run", *["–"] * 6]
 
 
@@ -113,7 +113,7 @@ def test_part_of_it(tmp_path, parts):
     write_study(tmp_path, parts, missing=1)
     found, _ = built(tmp_path)
     assert "5 of 6 runs so far" in found["bsuite"].body
-    assert "<td>5 of 6</td>" in found["reading"].body
+    assert "<td>5 of 6</td>" in found["reading"].after
     # The raw weights lack dataset 1, so they count one dataset and the others two.
     assert "n = 1 to 2 datasets" in found["bsuite"].charts[0].note
 
