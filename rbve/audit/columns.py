@@ -52,8 +52,8 @@ def not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         yield Finding(
             "observations not finite",
             "stop",
-            f"NaN or infinity in {scan.bad_rows:,} of {scan.rows:,} rows{where}, first in "
-            f"{scan.bad_place}",
+            f"values that are not finite in 32 bits in {scan.bad_rows:,} of {scan.rows:,} rows"
+            f"{where}, first in {scan.bad_place}",
             "one such row turns every weight of the network into NaN",
             "fill the gaps, or drop those episodes, and convert again",
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from rbve.audit.reading import Reach, chunks, column_names, is_flat, place
 from rbve.data.dataset import Dataset
+from rbve.data.features import is_finite32
 
 Words = np.ndarray  # uint64
 RECURRING = 0.02  # share of different episodes that meet in their middle: then states recur
@@ -35,7 +36,7 @@ class Scan:
     duplicate_columns: list[tuple[str, str]]
     low: float  # over all finite values
     high: float
-    bad_rows: int  # with NaN or infinity
+    bad_rows: int  # not finite in 32 bits
     bad_place: str  # of the first
     bad_columns: list[str]  # of flat observations
     copies: int  # episodes equal to an earlier one in every row
@@ -51,7 +52,7 @@ def scan(dataset: Dataset, within: Reach) -> Scan:
     states, hashes = [], []
     for rows, raw in chunks(dataset, within):
         flat = raw.reshape(len(rows), -1)
-        finite = np.isfinite(flat) if flat.dtype.kind == "f" else None
+        finite = is_finite32(flat) if flat.dtype.kind == "f" else None
         if finite is not None and not finite.all():
             allowed = finite if dataset.features is None else dataset.features.accepts(flat)
             wrong = ~allowed.all(axis=1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rbve.data.episode import NO_ACTION
+from rbve.data.features import is_finite32
 
 
 def check_values(dataset: Any, where: str = "", first: int = 0) -> None:
@@ -37,6 +38,16 @@ def faults(dataset: Any) -> Any:
     for wrong, text in checks(dataset, final, fragment):
         if wrong.any():
             yield Fault(wrong, text)
+
+
+def not_finite(dataset: Any, values: np.ndarray, finite: np.ndarray) -> str:
+    """What and where it is in a row of an observation, or in a reward."""
+    index = int(np.argmin(finite))
+    kind = f"in 32 bits ({values[index]:g})" if np.isfinite(values[index]) else "(NaN or infinity)"
+    if len(values) == 1:
+        return kind
+    name = repr(dataset.features.names[index]) if dataset.features else index
+    return f"{kind} in column {name}"
 
 
 def checks(dataset: Any, final: np.ndarray, fragment: np.ndarray) -> Any:
@@ -89,11 +100,12 @@ def checks(dataset: Any, final: np.ndarray, fragment: np.ndarray) -> Any:
         if column.dtype.kind == "f":
             values = np.asarray(column).reshape(rows, -1)
             named = name == "observation" and dataset.features is not None
-            finite = dataset.features.accepts(values) if named else np.isfinite(values)
+            finite = dataset.features.accepts(values) if named else is_finite32(values)
             yield (
                 ~finite.all(axis=1),
-                lambda row, name=name: (
-                    f"the {name} is not finite (NaN or infinity); repair or drop the episode"
+                lambda row, name=name, values=values, finite=finite: (
+                    f"the {name} is not finite {not_finite(dataset, values[row], finite[row])}; "
+                    "repair or drop the episode"
                 ),
             )
     yield (

@@ -101,6 +101,13 @@ class Feature:
             return (values < self.low - margin) | (values > self.high + margin)
 
 
+def is_finite32(values: np.ndarray) -> np.ndarray:
+    """Which values are finite as the 32-bit numbers that networks compute with."""
+    if values.dtype.itemsize <= 4:
+        return np.isfinite(values)
+    return np.abs(values) <= np.finfo(np.float32).max
+
+
 def is_nothing(value: Any) -> bool:
     """None, NaN of any type, and what pandas writes for them."""
     return value is None or str(value) in ("nan", "<NA>", "NaT")
@@ -138,7 +145,7 @@ class Features:
     def accepts(self, raw: np.ndarray) -> np.ndarray:
         """(N, columns) bool, which values are finite, or missing where that is allowed."""
         allowed = np.array([column.missing != "error" for column in self.columns])
-        return np.isfinite(raw) | (np.isnan(raw) & allowed)
+        return is_finite32(raw) | (np.isnan(raw) & allowed)
 
     def rows(self, given: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> np.ndarray:
         """(N, columns) from rows of the log, given by column name."""

@@ -42,6 +42,14 @@ def test_a_nan_in_an_observation(walk_log: Dataset) -> None:
     assert "column 2, first in episode 8, step 3" in finding.seen
 
 
+def test_an_observation_that_32_bits_do_not_hold(walk_log: Dataset) -> None:
+    obs = walk_log.obs.astype(np.float64)
+    obs[walk_log.offsets[8] + 3, 2] = 1e300
+    finding = only(audit(replace(walk_log, obs=obs)), "observations not finite", "stop")
+    assert "32 bits in 1 of" in finding.seen
+    assert "column 2, first in episode 8, step 3" in finding.seen
+
+
 def test_an_infinite_and_a_missing_reward(walk_log: Dataset) -> None:
     reward = walk_log.reward.copy()
     reward[walk_log.offsets[4] + 1] = np.inf

@@ -55,6 +55,7 @@ WRONG: list[tuple[str, dict[str, list[Any]], int, list[str]]] = [
     ("nan reward", {"reward": [1.0, 1e200, 3.0, 4.0, 5.0, 6.0]}, 1, ["1e+200"]),
     ("nan observation", {"x": [0.5, None, 2.5, 3.5, 4.5, 5.5]}, 1, ["'x'"]),
     ("nan observation", {"x": [0.5, 1.5, 2.5, 3.5, 4.5, float("inf")]}, 5, ["'x'"]),
+    ("nan observation", {"x": [0.5, 1.5, 2.5, 3.5, -1e300, 5.5]}, 4, ["'x'"]),
     ("nan observation", {"word": ["a", "b", "a", None, "a", "b"]}, 3, ["'word'"]),
     ("bad action", {"action": [0, 1, 2, -1, 1, 2]}, 3, ["-1", "whole number"]),
     ("bad action", {"action": [0, 1, 2, 0, 1.5, 2]}, 4, ["1.5", "whole number"]),

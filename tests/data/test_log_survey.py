@@ -67,11 +67,13 @@ def test_a_constant_column_has_scale_1(put: Put, monkeypatch: pytest.MonkeyPatch
 
 
 def test_huge_numbers_keep_a_finite_scale(put: Put) -> None:
-    data = joined(put(x=[1e308, -1e308, 1e308, -1.5e308]))
+    data = joined(put(x=[3e38, -3e38, 3e38, -1.5e38]))
     assert data.features is not None
     encoded = data.features.encode(data.obs)
     assert np.isfinite(encoded).all()
     assert np.abs(encoded).max() <= 2
+    with pytest.raises(ValueError, match=r"column 'x' is empty or not a finite value \(in 32 bits"):
+        joined(put(x=[1e308, -1e308, 1e308, -1.5e308]))
 
 
 # Types of observations

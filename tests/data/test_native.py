@@ -173,6 +173,17 @@ def test_observations_are_not_squeezed_into_a_smaller_dtype(tmp_path: Path) -> N
         Writer(tmp_path / "long", 3).append([wide._replace(obs=wide.obs.astype(np.longdouble))])
 
 
+def test_observations_beyond_32_bits_are_named(tmp_path: Path) -> None:
+    """Networks compute in 32 bits, where they are infinite."""
+    obs = np.zeros((3, 2))
+    obs[1, 1] = -1e300
+    episode = Episode.from_steps(obs, [0, 1], [1, 2], True)
+    with pytest.raises(ValueError, match=r"step 1: .* in 32 bits \(-1e\+300\) in column 1; repair"):
+        Dataset.from_episodes([episode], 2)
+    obs[1, 1] = 3.4e38
+    write(Dataset.from_episodes([episode], 2), tmp_path / "data")
+
+
 # Overwriting
 
 

@@ -115,8 +115,8 @@ class Checks:
             needed & (fault >= 0),
             first,
             lambda row: (
-                f"column {names[fault[row]]!r} is empty or not a finite value in an observation; "
-                f"fill the gap, or drop the row's episode or the column{self.choices}"
+                f"column {names[fault[row]]!r} is empty or not a finite value (in 32 bits) in an "
+                f"observation; fill the gap, or drop the row's episode or the column{self.choices}"
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.features import OTHER
+from rbve.data.features import OTHER, is_finite32
 from rbve.data.logs import values
 from rbve.data.logs.log import Report
 from rbve.data.logs.roles import is_array
@@ -76,7 +76,7 @@ class Columns:
             else:
                 obs, seen, wrong = values.arrays(column, plan.shape, plan.dtype)
             if obs.dtype.kind == "f":
-                wrong |= ~np.isfinite(obs.reshape(len(obs), -1)).all(axis=1)
+                wrong |= ~is_finite32(obs.reshape(len(obs), -1)).all(axis=1)
             fault[wrong | ~seen] = 0
             return obs, fault, seen
         obs = np.empty((len(batch), len(names)), plan.dtype)
@@ -91,7 +91,7 @@ class Columns:
                 good = known & (found >= 0)
             else:
                 found, known = values.numbers(column)
-                good = known & np.isfinite(found) if found.dtype.kind == "f" else known
+                good = known & is_finite32(found) if found.dtype.kind == "f" else known
                 known &= ~np.isnan(found) if found.dtype.kind == "f" else True
             obs[:, index] = found
             if not good.all():
