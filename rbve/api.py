@@ -13,23 +13,16 @@ from rbve import backend
 
 backend.prepare()
 
-import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
-from rbve import envs  # noqa: E402
 from rbve.audit import Audit, audit  # noqa: E402
 from rbve.audit.files import audit_path  # noqa: E402
 from rbve.data import Dataset, Episode, load  # noqa: E402
 from rbve.data import convert as conversion  # noqa: E402
 from rbve.data.logs.options import Options as LogColumns  # noqa: E402
 from rbve.data.manifest import fingerprint  # noqa: E402
-from rbve.envs._atari_games import with_reference  # noqa: E402
-from rbve.envs.base import Env  # noqa: E402
-from rbve.evaluation.fit import check_play, frames_joined  # noqa: E402
-from rbve.evaluation.host import TRIAL, evaluate_on_host  # noqa: E402
-from rbve.evaluation.lanes import LANES, open_lanes  # noqa: E402
+from rbve.evaluation.evaluate import Play, measured  # noqa: E402
 from rbve.evaluation.players import ScriptPlayer  # noqa: E402
-from rbve.evaluation.rollout import make_rollout  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
 from rbve.recording import online_dqn, online_host, r2d2_options, record_memory, scripts  # noqa: E402
 from rbve.recording import record as recording  # noqa: E402
@@ -38,7 +31,6 @@ from rbve.report import write_report  # noqa: E402
 from rbve.report.statistics import student_interval  # noqa: E402
 from rbve.sweep import local  # noqa: E402
 from rbve.training import presets  # noqa: E402
-from rbve.training.measures import normalised  # noqa: E402
 from rbve.training.notes import notes  # noqa: E402
 from rbve.training.run import POLICY, Progress  # noqa: E402
 from rbve.training.spec import INT32, DataRef, Job, Spec, resolve  # noqa: E402
@@ -61,10 +53,10 @@ IN_MEMORY = "in memory"  # stands for the path of a Dataset that was passed as a
 
 
 def record(
-    env: str,
+    env: Any,
     out: str | Path,
     episodes: int | None = None,
-    policy: Policy | str | Path | None = "online",
+    policy: Policy | Callable[..., Any] | str | Path | None = "online",
     epsilon: float = 0.0,
     noise: float = 0.0,
     seed: int = 0,
@@ -74,19 +66,27 @@ def record(
     preset: str | None = None,
     steps: int | None = None,
     algorithm: str | Path | None = None,
+    legal: str | None = None,
 ) -> Dataset:
     """Record a dataset and open it.
 
+    `env` is a name, or for a policy that does not learn an environment as rbve.evaluate takes it.
     `policy` is "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns),
-    "uniform", "script" (a player written for the game), or a Policy or its file; the last two act
-    with a share `epsilon` of random actions.
+    "uniform", "script" (a player written for the game), a Policy or its file, or a function as
+    rbve.evaluate takes it; those from "script" on act with a share `epsilon` of random actions.
     With probability `noise` the environment executes a random action instead of the chosen one.
     The preset "rlu-atari" is the paper's online agent for Atari, "rlu-dmlab" that for DeepMind Lab,
     here in environments in JAX. An online agent may be given environment `steps` in the place of
-    episodes; "r2d2" goes by steps alone. `algorithm` is the file of a saved policy's algorithm, as
-    Policy.load takes it.
+    episodes; "r2d2" goes by steps alone. `algorithm` and `legal` of a saved policy are what
+    rbve.evaluate takes.
     """
-    count = episodes if episodes is not None else recording.default_episodes(env)
+    if not isinstance(env, str) and (preset or policy in ("online", "r2d2", "script")):
+        raise ValueError(
+            f"{policy!r} plays environments by name, and this is an object; give policy='uniform', "
+            "a Policy or a function"
+        )
+    named = env if isinstance(env, str) else ""
+    count = episodes if episodes is not None else recording.default_episodes(named)
     if not 0 <= seed <= INT32:
         raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
     if epsilon and policy in ("online", "r2d2", "uniform", None):
@@ -152,7 +152,17 @@ def record(
         elif isinstance(chosen, str | Path):
             chosen = Policy.load(chosen, algorithm)
         recording.record_policy(
-            env, Path(out), chosen, count, epsilon, noise, seed, keep, overwrite, on_progress
+            env,
+            Path(out),
+            chosen,
+            count,
+            epsilon,
+            noise,
+            seed,
+            keep,
+            overwrite,
+            on_progress,
+            legal=legal,
         )
     return load(out)
 
@@ -250,50 +260,40 @@ def train(
 
 
 def evaluate(
-    policy: Policy | str | Path,
-    env: str,
+    policy: Policy | Callable[..., Any] | str | Path,
+    env: Any,
     episodes: int = 100,
     epsilon: float = 0.4**8,
     gamma: float | None = None,
     noise: float = 0.0,
     seed: int = 0,
     algorithm: str | Path | None = None,
+    legal: str | None = None,
 ) -> dict[str, Any]:
     """Mean return, episode length and the value diagnostics of a policy in an environment.
+
+    `policy` is a Policy, its file, or a function that gives an action id or name for an observation
+    and, if it has a second parameter `legal`, the mask of legal actions (None = all). `env` is a
+    name, a Gymnasium environment, or one of rbve.envs.load.
 
     "return_interval" is the 95% Student interval [low, high] of the mean return over the episodes,
     None where there is one only: what other episodes of this policy would give, not another policy.
     `gamma` defaults to the discount the policy was trained with. Where the return is normalised by
     another agent's score than that of the data's own, "normalised_by" says whose. `algorithm` is
-    the file of a saved policy's algorithm, as Policy.load takes it.
+    the file of a saved policy's algorithm, as Policy.load takes it. "legal_actions" tells where
+    those came from; `legal="all"` says that all are, if the policy's data had masks and the
+    environment has none.
     """
-    chosen = policy if isinstance(policy, Policy) else Policy.load(policy, algorithm)
-    trained = chosen.info.get("job", {}).get("spec", {})
-    gamma = trained.get("gamma", 0.99) if gamma is None else gamma
-    clip = trained.get("clip_rewards", False)
-    check_play(episodes, epsilon, seed)
-    if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must lie in [0, 1]; got {gamma}")
-    world = envs.load(env, noise)
-    frames_joined(world, chosen)
-    if isinstance(world, Env):
-        run = jax.jit(make_rollout(world, chosen.act_function(), episodes, epsilon, gamma, clip))
-        found = run(chosen.network, chosen.config, jax.random.key(seed))
+    play = Play(episodes, epsilon, gamma, noise, seed, legal)
+    if isinstance(policy, Policy) or callable(policy):
+        chosen: Any = policy
     else:
-        lanes = open_lanes(env, noise, min(episodes, LANES))
-        found = evaluate_on_host(lanes, chosen, episodes, epsilon, gamma, clip, seed, TRIAL)
-        lanes.close()
-    figures = found.summary(chosen.algorithm.values)
-    facts = chosen.info.get("facts", {})
-    known = with_reference(facts if facts.get("env") == env else {}, env)
-    figures |= normalised(figures["return"], known) if known else {}
-    spread = student_interval(np.asarray(found.returns, np.float64))
-    result: dict[str, Any] = {
-        "return": figures["return"][0],
+        chosen = Policy.load(policy, algorithm)
+    found, returns = measured(chosen, env, play)
+    spread = student_interval(np.asarray(returns, np.float64))
+    return {
+        "return": found["return"],
         "return_interval": spread and list(spread),
         "episodes": episodes,
-        **{name: value for name, (value, _) in figures.items()},
+        **found,
     }
-    if "normalised_return" in result and "reference_source" in known:
-        result["normalised_by"] = known["reference_source"]
-    return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from tyro.conf import arg
 
@@ -20,6 +20,13 @@ AlgorithmFile = Annotated[
     arg(
         help="Algorithm file of a saved policy, needed where it has scores of its own.",
         metavar="FILE",
+    ),
+]
+Legal = Annotated[
+    Literal["all"] | None,
+    arg(
+        help="All actions are legal, where the policy's data has masks and the environment none; "
+        "masks of an environment are used."
     ),
 ]
 Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]

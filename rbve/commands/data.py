@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from rbve import console
-from rbve.commands.arguments import AlgorithmFile, EnvName, Json, find_modules_here, need_one
+from rbve.commands.arguments import AlgorithmFile, EnvName, Json, Legal, find_modules_here, need_one
 from rbve.data import formats
 from rbve.data.logs.options import Options as LogColumns
 
@@ -35,6 +35,7 @@ def record(
     preset: Literal["rlu-atari", "rlu-dmlab"] | None = None,
     steps: int | None = None,
     algorithm: AlgorithmFile = None,
+    legal: Legal = None,
     as_json: Json = False,
 ) -> None:
     """Record a dataset from an environment.
@@ -84,6 +85,7 @@ def record(
                 preset,
                 steps,
                 algorithm,
+                legal,
             )
 
         # Absolute, as ViZDoom changes the working directory while it starts.

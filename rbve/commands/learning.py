@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, UseAppendAction, arg
 
 from rbve import algorithms, console, experiments
-from rbve.commands.arguments import AlgorithmFile, EnvName, Json, find_modules_here, need_one
+from rbve.commands.arguments import AlgorithmFile, EnvName, Json, Legal, find_modules_here, need_one
 from rbve.training.presets import PRESETS
 
 ALGORITHMS = ", ".join(algorithms.names())
@@ -197,6 +197,7 @@ def evaluate(
     noise: float = 0.0,
     seed: int = 0,
     algorithm: AlgorithmFile = None,
+    legal: Legal = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate a saved policy in an environment: its mean return, with a 95% interval, and more.
@@ -212,7 +213,7 @@ def evaluate(
     from rbve import api
 
     find_modules_here(env)
-    figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed, algorithm)
+    figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed, algorithm, legal)
     console.show_figures(f"{policy} in {env}", figures, as_json)
 
 

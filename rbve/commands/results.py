@@ -8,7 +8,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rbve import console
-from rbve.commands.arguments import AlgorithmFile, Json, find_modules_here, need_one
+from rbve.commands.arguments import AlgorithmFile, Json, Legal, find_modules_here, need_one
 
 
 def follow(
@@ -19,6 +19,7 @@ def follow(
     epsilon: float | None = None,
     seed: int = 0,
     algorithm: AlgorithmFile = None,
+    legal: Legal = None,
     once: bool = False,
 ) -> None:
     """Evaluate runs from beside while they train: every snapshot from now on, then the final one.
@@ -47,7 +48,7 @@ def follow(
         console.tell(f"{found.folder.name}: step {found.step}: return {shown:.6g}")
 
     find_modules_here(env)
-    plan = Plan(env, episodes, epsilon, seed, algorithm)
+    plan = Plan(env, episodes, epsilon, seed, algorithm, legal)
     if not once and not runs_below(runs):
         console.tell(f"waiting for runs below {runs}")
     done, known = run(runs, plan, note, once)

@@ -2,8 +2,9 @@
 
 Actions are numbered from 0, whatever the space starts from. A Box observation keeps its
 shape and becomes float32 (uint8, as of images, stays uint8); a Discrete one is one-hot, and
-`categories` names its values. Where the environment's info holds an `action_mask`, as Taxi-v4's
-does, it says which actions are legal.
+`categories` names its values. Where the info of an episode's reset holds an `action_mask`, as
+Taxi-v4's does, it says which actions are legal; then every step's info has to hold one, but for
+the last step's, after which nobody decides.
 """
 
 from __future__ import annotations
@@ -54,19 +55,22 @@ class GymnasiumEnv:
         self.actions = tuple(str(self._start + i) for i in range(int(actions.n)))
         self.executed = -1
         self.legal: np.ndarray | None = None
+        self._step, self._masked = 0, False  # of this episode, and whether it has masks
         self._dtype = np.uint8 if observations.dtype == np.uint8 else np.float32
         self._env = env
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         obs, info = self._env.reset(seed=seed)
         self.executed = -1
-        self.legal = self._mask(info)
+        self._step, self._masked = 0, "action_mask" in info
+        self.legal = self._mask(info, last=False)
         return self._observation(obs)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
         obs, reward, terminated, truncated, info = self._env.step(self._start + int(action))
         self.executed = int(action)
-        self.legal = self._mask(info)
+        self._step += 1
+        self.legal = self._mask(info, last=bool(terminated or truncated))
         # Both flags can be set on one step: no value follows then, so termination wins.
         ended = bool(terminated)
         return self._observation(obs), float(reward), ended, bool(truncated) and not ended
@@ -74,15 +78,23 @@ class GymnasiumEnv:
     def close(self) -> None:
         self._env.close()
 
-    def _mask(self, info: dict[str, Any]) -> np.ndarray | None:
-        if "action_mask" not in info:
+    def _mask(self, info: dict[str, Any], last: bool) -> np.ndarray | None:
+        if ("action_mask" in info) != self._masked and not last:
+            has, had = ("an", "none") if "action_mask" in info else ("no", "one")
+            raise ValueError(
+                f"{self.name}: step {self._step} has {has} action_mask in its info and the reset "
+                f"had {had}; give one at the reset and at every step, or at none"
+            )
+        if not self._masked:
             return None
-        mask = np.array(info["action_mask"], dtype=np.bool_)
+        mask = np.array(info.get("action_mask", [True] * len(self.actions)), dtype=np.bool_)
         if mask.shape != (len(self.actions),):
             raise ValueError(
                 f"{self.name}: action_mask has the shape {mask.shape}, and there are "
                 f"{len(self.actions)} actions"
             )
+        if not mask.any() and not last:
+            raise ValueError(f"{self.name}: the action_mask of step {self._step} allows no action")
         return mask
 
     def _observation(self, obs: Any) -> np.ndarray:

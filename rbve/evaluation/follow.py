@@ -27,8 +27,8 @@ from rbve.envs._atari_games import with_reference
 from rbve.envs.base import Env
 from rbve.evaluation.fit import check_play, frames_joined
 from rbve.evaluation.host import evaluate_on_host
-from rbve.evaluation.lanes import LANES, open_lanes
 from rbve.evaluation.rollout import Evaluation, make_rollout
+from rbve.evaluation.worlds import check_legal, opened
 from rbve.files import locked
 from rbve.policy import Policy
 from rbve.training.measures import final_rows, normalised
@@ -53,6 +53,7 @@ class Plan:
     epsilon: float | None = None
     seed: int = 0
     algorithm: Path | None = None  # file of the runs whose algorithm has its name
+    legal: str | None = None  # "all", where the data has masks and the environment has none
 
     def __post_init__(self) -> None:
         check_play(
@@ -70,6 +71,7 @@ class Plan:
             episodes=spec["eval_episodes"] if self.episodes is None else self.episodes,
             epsilon=spec["eval_epsilon"] if self.epsilon is None else self.epsilon,
             seed=self.seed,
+            legal=self.legal,
         )
 
 
@@ -81,6 +83,12 @@ class Settled:
     episodes: int
     epsilon: float
     seed: int
+    legal: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Without `legal` where it is left to the environment, as in files of earlier versions."""
+        known = dataclasses.asdict(self)
+        return {name: value for name, value in known.items() if name != "legal" or value}
 
 
 class Evaluated(NamedTuple):
@@ -194,23 +202,22 @@ def check_plan(folder: Path, plan: Plan) -> None:
     if not file.exists():
         return
     run = rows.read(file)
-    if run.facts.get("evaluated") != dataclasses.asdict(plan.of(run.spec["spec"], folder)):
+    if run.facts.get("evaluated") != plan.of(run.spec["spec"], folder).to_json():
         raise otherwise(file, run)
 
 
 def check_fit(folder: Path, plan: Plan) -> None:
     """Before training is asked for snapshots: whether they will fit, if the data can still tell."""
     job = rows.read(folder / rows.FILE).spec
-    world = envs.load(plan.of(job["spec"], folder).env)
-    if not isinstance(world, Env):
-        world.close()
-    try:
-        data = load(job["data"]["path"], verify=False)
-    except (ValueError, OSError):  # moved, or named from elsewhere: the first snapshot tells
-        return
-    stack = job["spec"]["stack"]
-    shape = data.obs_shape if data.features is not None else input_shape(data, stack)
-    frames_joined(world, Fitting(shape, data.actions, {"job": job}, data.features))
+    with opened(plan.of(job["spec"], folder).env, episodes=1) as world:
+        try:
+            data = load(job["data"]["path"], verify=False)
+        except (ValueError, OSError):  # moved, or named from elsewhere: the first snapshot tells
+            return
+        stack = job["spec"]["stack"]
+        shape = data.obs_shape if data.features is not None else input_shape(data, stack)
+        frames_joined(world, Fitting(shape, data.actions, {"job": job}, data.features))
+        check_legal(world, data.legal is not None, plan.legal)
 
 
 class Fitting(NamedTuple):
@@ -243,7 +250,7 @@ def evaluate_one(folder: Path, policy: Policy, plan: Plan, final: bool) -> Itera
 
 
 def facts_of(policy: Policy, plan: Settled) -> dict[str, Any]:
-    facts = {**policy.info["facts"], "env": plan.env, "evaluated": dataclasses.asdict(plan)}
+    facts = {**policy.info["facts"], "env": plan.env, "evaluated": plan.to_json()}
     return with_reference(facts, plan.env)
 
 
@@ -260,7 +267,7 @@ def run_so_far(folder: Path, job: dict[str, Any], facts: dict[str, Any]) -> rows
 def otherwise(file: Path, run: rows.Run) -> ValueError:
     return ValueError(
         f"{file}: was evaluated otherwise ({json.dumps(run.facts.get('evaluated'))}); give the "
-        "same environment, episodes, epsilon and seed, or move the file away"
+        "same environment, episodes, epsilon, seed and legal, or move the file away"
     )
 
 
@@ -277,15 +284,15 @@ def play_policy(policy: Policy, plan: Settled, step: int) -> dict[str, tuple[flo
     gamma, clip = spec["gamma"], spec["clip_rewards"]
     episodes, epsilon = plan.episodes, plan.epsilon
     found: Evaluation
-    world = envs.load(plan.env)
-    frames_joined(world, policy)
-    if isinstance(world, Env):
-        run = jax.jit(make_rollout(world, policy.act_function(), episodes, epsilon, gamma, clip))
-        key = jax.random.fold_in(jax.random.key(plan.seed), step)
-        found = run(policy.network, policy.config, key)
-    else:
-        lanes = open_lanes(plan.env, count=min(episodes, LANES))
-        seed = plan.seed * 1_000_003 + step
-        found = evaluate_on_host(lanes, policy, episodes, epsilon, gamma, clip, seed)
-        lanes.close()
+    with opened(plan.env, episodes=episodes) as world:
+        frames_joined(world, policy)
+        check_legal(world, policy.masked, plan.legal)
+        if isinstance(world, Env):
+            actor = policy.act_function()
+            run = jax.jit(make_rollout(world, actor, episodes, epsilon, gamma, clip))
+            key = jax.random.fold_in(jax.random.key(plan.seed), step)
+            found = run(policy.network, policy.config, key)
+        else:
+            seed = plan.seed * 1_000_003 + step
+            found = evaluate_on_host(world, policy, episodes, epsilon, gamma, clip, seed)
     return found.summary(policy.algorithm.values)

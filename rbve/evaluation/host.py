@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve.envs.base import HostEnv
-from rbve.evaluation.lanes import Lanes, Trace, play
+from rbve.evaluation.lanes import Lanes, Player, Trace, play
 from rbve.evaluation.players import PolicyPlayer
 from rbve.evaluation.rollout import Evaluation, measure
 from rbve.policy import Policy
@@ -20,7 +20,7 @@ TRIAL = 1 << 31
 
 def evaluate_on_host(
     env: HostEnv | Lanes,
-    policy: Policy,
+    policy: Policy | Player,
     episodes: int,
     epsilon: float,
     gamma: float,
@@ -30,7 +30,7 @@ def evaluate_on_host(
 ) -> Evaluation:
     """Episode k of a seed is the same however many are asked for; lanes play side by side."""
     lanes = env if isinstance(env, Lanes) else Lanes([env])
-    player = PolicyPlayer.for_lanes(policy, lanes)
+    player = PolicyPlayer.for_lanes(policy, lanes) if isinstance(policy, Policy) else policy
     traces = list(play(lanes, player, episodes, epsilon, seed, salt=salt))
     return measure_traces(traces, gamma, clip_rewards)
 

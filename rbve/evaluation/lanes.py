@@ -42,6 +42,11 @@ class Lanes:
         self.shows_final = shows_final(envs[0])
         self.categories = categories(envs[0])
 
+    @property
+    def legal(self) -> np.ndarray | None:
+        """What the first environment says now; before a reset it may say nothing."""
+        return self.envs[0].legal
+
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Outcome]:
         """Starts an episode in each lane named."""
         return {lane: reset(self.envs[lane], seed) for lane, seed in seeds.items()}

@@ -1,9 +1,11 @@
-"""Who decides in lanes: a policy, a script that reads the console's memory, or nobody."""
+"""Who decides in lanes: a policy, a caller's function, a script that reads the console's memory, or
+nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ from rbve.evaluation.fit import category_codes, frames_joined
 from rbve.evaluation.lanes import LANES, Decision, Lanes, Outcome
 from rbve.networks.recurrent import Seen
 from rbve.policy import Policy, forward, recall
+from rbve.policy.legal import action_id
 from rbve.types import Array, Head
 
 
@@ -53,6 +56,52 @@ class PolicyPlayer:
         seen = Seen(*(jnp.asarray(each)[None] for each in (obs, action, reward, first)))
         head, self.memory = recall(self.policy.network, seen, self.memory)
         return head
+
+
+class FunctionPlayer:
+    """A caller's function of one observation, and of the legal actions if it has such a parameter.
+
+    It gives an id or a name. Legal actions are booleans, or None where all are legal.
+    """
+
+    stack = 1
+
+    def __init__(self, function: Callable[..., Any], actions: Sequence[str]) -> None:
+        self.function, self.actions = function, actions
+        self.told = takes_legal(function)
+
+    def begin(self, lane: int) -> None:
+        """Nothing to begin."""
+
+    def decide(
+        self, obs: np.ndarray, legal: np.ndarray | None, waiting: Mapping[int, Outcome]
+    ) -> Decision:
+        best = np.zeros(LANES, np.int64)
+        for lane in waiting:
+            mask = None if legal is None else legal[lane].copy()
+            seen = obs[lane].copy()
+            chosen = self.function(seen, mask) if self.told else self.function(seen)
+            best[lane] = action_id(chosen, self.actions)
+            if mask is not None and not mask[best[lane]]:
+                raise ValueError(
+                    f"the policy chose action {chosen!r} where {np.flatnonzero(mask).tolist()} are "
+                    "legal; a function with a second parameter, legal, is told which are"
+                )
+        return Decision(best)
+
+
+def takes_legal(function: Callable[..., Any]) -> bool:
+    """Whether it has a second parameter that is called `legal` or has to be given."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # of some built-in functions nothing is known
+        return False
+    placed = [
+        each
+        for each in parameters
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    return any(each.name == "legal" or each.default is each.empty for each in placed[1:2])
 
 
 class UniformPlayer:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import functools
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +16,11 @@ from rbve import envs, stopping
 from rbve.data.dataset import NO_ACTION, Episode, sample_episodes
 from rbve.data.formats.native import Writer, recording
 from rbve.envs._atari_games import reference as atari_reference
-from rbve.envs.base import Env, HostEnv
+from rbve.envs.base import Env
 from rbve.evaluation.fit import frames_joined
-from rbve.evaluation.lanes import LANES, Lanes, Player
+from rbve.evaluation.lanes import Lanes, Player
 from rbve.evaluation.rollout import random_return
+from rbve.evaluation.worlds import check_legal, opened
 from rbve.policy import Policy
 from rbve.recording import online_dqn, rollouts
 from rbve.recording.learned import late_return
@@ -211,9 +210,9 @@ def take_episodes(
 
 
 def record_policy(
-    env_name: str,
+    env: Any,
     out: Path,
-    policy: Policy | Player | None,
+    policy: Policy | Player | Callable[..., Any] | None,
     episodes: int,
     epsilon: float = 0.0,
     noise: float = 0.0,
@@ -222,22 +221,23 @@ def record_policy(
     overwrite: bool = False,
     on_progress: OnProgress = lambda progress: None,
     reference: Mapping[str, float] | None = None,
+    legal: str | None = None,
 ) -> None:
-    """Episodes of a policy or a script with a share of random actions; None = uniform.
+    """Episodes of a policy, a script or a function with a share of random actions; None = uniform.
 
-    `reference` holds the returns that scores are normalised by, where they are known.
+    `env` is a name or an environment. `reference` holds the returns that scores are normalised by,
+    where they are known. `legal` is what rbve.evaluate takes.
     """
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1; got {episodes}")
     if not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon must lie in [0, 1]; got {epsilon}")
-    env = envs.load(env_name, noise)
-    if isinstance(policy, Policy):
-        frames_joined(env, policy)
-    reference = reference or atari_reference(env_name)
+    # An object is not named: another of that name need not be like it.
+    name = env if isinstance(env, str) else None
+    reference = reference or atari_reference(name)
     chosen = sample_episodes(episodes, keep, seed)
     about = {
-        "env": env_name,
+        "env": name,
         "behaviour": behaviour(policy),
         "policy": dict(policy.info) if isinstance(policy, Policy) else None,
         "epsilon": epsilon,
@@ -248,40 +248,40 @@ def record_policy(
         **({} if reference is None else {"reference": dict(reference)}),
     }
     done = 0
-    more = functools.partial(envs.load, env_name, noise)
-    with recording(out, env.actions, about, overwrite, EXPERT) as writer:
-        for fresh in episode_stream(env, policy, episodes, epsilon, seed, more):
-            stopping.check()
-            writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
-            done += len(fresh)
-            on_progress(Progress(done, float(fresh[-1].reward.sum()), done / episodes))
-        writer.finish()
+    with opened(env, noise, episodes, on_host=callable(policy)) as world:
+        check_player(world, policy, legal)
+        with recording(out, world.actions, about, overwrite, EXPERT) as writer:
+            for fresh in episode_stream(world, policy, episodes, epsilon, seed):
+                stopping.check()
+                writer.append([e for k, e in enumerate(fresh) if chosen[done + k]])
+                done += len(fresh)
+                on_progress(Progress(done, float(fresh[-1].reward.sum()), done / episodes))
+            writer.finish()
 
 
-def behaviour(policy: Policy | Player | None) -> str:
+def behaviour(policy: Any) -> str:
     if policy is None:
         return "uniform"
-    return "policy" if isinstance(policy, Policy) else "script"
+    if isinstance(policy, Policy):
+        return "policy"
+    return "function" if callable(policy) else "script"
+
+
+def check_player(world: Env | Lanes, policy: Any, legal: str | None) -> None:
+    if isinstance(policy, Policy):
+        frames_joined(world, policy)
+    elif isinstance(world, Env) and policy is not None:
+        raise ValueError(f"{world.name} runs inside JAX, where scripts do not play")
+    check_legal(world, isinstance(policy, Policy) and policy.masked, legal)
 
 
 def episode_stream(
-    env: Env | HostEnv,
-    policy: Policy | Player | None,
+    world: Env | Lanes,
+    policy: Any,
     episodes: int,
     epsilon: float,
     seed: int,
-    more: Callable[[], Env | HostEnv],
 ) -> Iterator[Sequence[Episode]]:
-    """`more` makes further environments like `env`, for episodes side by side."""
-    if isinstance(env, Env):
-        if not (policy is None or isinstance(policy, Policy)):
-            raise ValueError(f"{env.name} runs inside JAX, where scripts do not play")
-        return rollouts.inside_jax(env, policy, episodes, epsilon, seed)
-    others = (more() for _ in range(min(episodes, LANES) - 1))
-    lanes = Lanes([env, *(other for other in others if not isinstance(other, Env))])
-    return until_closed(lanes, rollouts.on_host(lanes, policy, episodes, epsilon, seed))
-
-
-def until_closed(lanes: Lanes, groups: Iterator[Sequence[Episode]]) -> Iterator[Sequence[Episode]]:
-    with contextlib.closing(lanes):
-        yield from groups
+    if not isinstance(world, Env):
+        return rollouts.on_host(world, policy, episodes, epsilon, seed)
+    return rollouts.inside_jax(world, policy, episodes, epsilon, seed)

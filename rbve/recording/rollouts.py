@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from rbve.data.dataset import NO_ACTION, Episode
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.actor import Look
 from rbve.evaluation.lanes import Lanes, Player, Trace, play
-from rbve.evaluation.players import PolicyPlayer, UniformPlayer
+from rbve.evaluation.players import FunctionPlayer, PolicyPlayer, UniformPlayer
 from rbve.policy import Policy
 from rbve.types import Array
 
@@ -110,7 +110,7 @@ def cut(columns: dict[str, np.ndarray], k: int) -> Episode:
 
 def on_host(
     env: HostEnv | Lanes,
-    policy: Policy | Player | None,
+    policy: Policy | Player | Callable[..., Any] | None,
     episodes: int,
     epsilon: float,
     seed: int,
@@ -122,18 +122,21 @@ def on_host(
     group: list[Episode] = []
     handed_out = time.monotonic()
     for trace in play(lanes, player, episodes, share, seed, keep_obs=True):
-        group.append(episode_of(trace, lanes.shows_final))
+        episode = episode_of(trace, lanes.shows_final)
+        # Whether a function draws its actions, and how, is not known.
+        unknown = isinstance(player, FunctionPlayer)
+        group.append(episode._replace(propensity=None) if unknown else episode)
         if time.monotonic() - handed_out > HOST_SECONDS or trace.number == episodes - 1:
             yield group
             group, handed_out = [], time.monotonic()
 
 
-def player_of(policy: Policy | Player | None, lanes: Lanes) -> Player:
+def player_of(policy: Policy | Player | Callable[..., Any] | None, lanes: Lanes) -> Player:
     if policy is None:
         return UniformPlayer()
     if isinstance(policy, Policy):
         return PolicyPlayer.for_lanes(policy, lanes)
-    return policy
+    return FunctionPlayer(policy, lanes.actions) if callable(policy) else policy
 
 
 def episode_of(trace: Trace, shows_final: bool = True) -> Episode:

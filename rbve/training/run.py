@@ -24,6 +24,7 @@ from rbve.evaluation.fit import category_codes, frames_in
 from rbve.evaluation.host import evaluate_on_host
 from rbve.evaluation.lanes import LANES, open_lanes
 from rbve.evaluation.rollout import make_rollout
+from rbve.evaluation.worlds import check_legal
 from rbve.files import locked
 from rbve.policy import act_function
 from rbve.stopping import Stopped
@@ -245,10 +246,15 @@ class Pace:
 def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[..., Any]:
     if spec.env is None:
         return lambda state, member, until: None
-    env = envs.load(spec.env)
+    env: Any = envs.load(spec.env)
     check_fit(spec.env, env, dataset, spec.stack)
     if not isinstance(env, Env):
-        lanes = open_lanes(spec.env, count=min(spec.eval_episodes, LANES))
+        env.close()
+        env = open_lanes(spec.env, count=min(spec.eval_episodes, LANES))
+    remedy = f"train with --env none, then use `rbve evaluate --env {spec.env} --legal all`"
+    check_legal(env, dataset.legal is not None, None, remedy)
+    if not isinstance(env, Env):
+        lanes = env
         return lambda state, member, until: evaluate_on_host(
             lanes,
             member.policy(state),
