@@ -203,7 +203,7 @@ def evaluate(
     """Evaluate a saved policy in an environment: its mean return, with a 95% interval, and more.
 
     Args:
-        policy: File of a saved policy, as `rbve train` names them at its end.
+        policy: File of a saved policy, as `rbve train` names them at its end, or its run's folder.
         episodes: Episodes to play.
         epsilon: Share of random actions (the paper's 0.4^8).
         gamma: Discount for the value figures. Default: the one it was trained with.
@@ -211,8 +211,10 @@ def evaluate(
         seed: Seed of the episodes.
     """
     from rbve import api
+    from rbve.policy.file import policy_file
 
     find_modules_here(env)
+    policy = policy_file(policy)
     figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed, algorithm, legal)
     console.show_figures(f"{policy} in {env}", figures, as_json)
 

@@ -31,11 +31,11 @@ from rbve.evaluation.rollout import Evaluation, make_rollout
 from rbve.evaluation.worlds import check_legal, opened
 from rbve.files import locked
 from rbve.policy import Policy
+from rbve.policy.file import POLICY
 from rbve.training.measures import final_rows, normalised
 from rbve.training.spec import averaged
 
 WAITING = "waiting"
-POLICY = "policy.safetensors"
 
 
 def offer(folder: Path, policy: Policy, step: int) -> None:

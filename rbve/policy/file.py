@@ -21,6 +21,21 @@ from rbve.networks.torsos import hidden_for, torso_for
 from rbve.policy import valid
 from rbve.training.checkpoint import read_tensors, write_tensors
 
+POLICY = "policy.safetensors"  # in the folder of a run
+
+
+def policy_file(path: Path) -> Path:
+    """The file itself; of a run's folder, the policy in it."""
+    if not path.is_dir():
+        return path
+    if (path / POLICY).is_file():
+        return path / POLICY
+    below = sorted(path.rglob(POLICY))
+    raise ValueError(
+        f"{path}: is a folder; give the file of one policy"
+        + (f", such as {below[0]} ({len(below)} below)" if below else f" (no {POLICY} is below it)")
+    )
+
 
 def write(path: Path, inputs: tuple[int, ...], **fields: Any) -> None:
     """`fields` are those of a Policy; `inputs` is the shape that its network takes."""
@@ -55,6 +70,7 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
     Nothing that the file names is imported but what this package holds: `algorithm_file` is the
     caller's.
     """
+    path = policy_file(path)
     arrays, info = read_tensors(path)
     valid.check(path, arrays, info)
     if "diverged_at" in info["info"]:

@@ -22,7 +22,7 @@ from rbve.envs.gymnasium import GymnasiumEnv
 from rbve.evaluation.follow import Plan, follow
 from rbve.evaluation.rollout import random_returns
 from rbve.policy import Policy
-from rbve.training.run import train_members
+from rbve.training.run import POLICY, train_members
 from rbve.training.spec import Job
 
 STEPS, ACTIONS = 5, 3
@@ -297,3 +297,23 @@ def test_what_is_no_environment(policy: Policy, tmp_path: Path) -> None:
     for agent in ("online", "r2d2", "script"):
         with pytest.raises(ValueError, match=f"'{agent}' plays environments by name"):
             rbve.record(Doors(), tmp_path / "data", 3, policy=agent)
+
+
+# Folders
+
+
+def test_the_policy_of_a_folder(store: Path, tmp_path: Path) -> None:
+    rbve.train(store, "bve", steps=20, spec={"hidden": (8,)}, out=tmp_path / "runs")
+    (folder,) = (tmp_path / "runs").glob("bve-*")
+    assert Policy.load(folder).actions == Policy.load(folder / POLICY).actions
+    shown = run("evaluate", folder, "--env", "gymnasium:Doors-v0", "--episodes", 2)
+    assert shown.code == 0, shown.err
+    assert POLICY in shown.out.replace("\n", "")
+    (tmp_path / "empty").mkdir()
+    for path, words in (
+        (tmp_path / "runs", f"is a folder; give the file of one policy, such as {folder / POLICY}"),
+        (tmp_path / "empty", f"is a folder; give the file of one policy (no {POLICY} is below it)"),
+    ):
+        refused = run("evaluate", path, "--env", "gymnasium:Doors-v0")
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert words in refused.err
