@@ -9,11 +9,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rbve import schema
 from rbve.data.manifest import MANIFEST, fingerprint, is_recorded
 from rbve.files import read_json, write_json
 
 FILE = "audits.json"
 FIELDS = ("verdict", "findings", "notes", "episodes", "transitions", "observation")
+
+NUMBERS = {"*": (float, None)}
+FINDING = dict.fromkeys(("level", "name", "seen", "why", "remedy"), str)
+AUDIT = {
+    "fingerprint?": str,
+    "verdict": str,
+    "findings": [FINDING],
+    "notes": [str],
+    **dict.fromkeys(("episodes", "transitions"), int),
+    "observation": str,
+    "executed_differs": (float, None),
+    **dict.fromkeys(("actions", "length", "returns", "ends"), NUMBERS),
+}
 
 Summary = dict[str, Any]
 
@@ -57,9 +71,6 @@ def read_audits(out: Path) -> dict[str, Summary]:
     if not file.is_file():
         return {}
     content = read_json(file)
-    whole = isinstance(content, dict) and all(
-        isinstance(each, dict) and "verdict" in each for each in content.values()
-    )
-    if not whole:
-        raise ValueError(f"{file}: holds no audits; remove it and run `rbve reproduce` again")
+    where = f"{file}: holds no audits; remove it and run `rbve reproduce` again"
+    schema.check(content, {"*": AUDIT}, where)
     return content

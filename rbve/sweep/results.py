@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rbve import rows
+from rbve import rows, schema
 from rbve.files import read_json, write_atomically, write_json
 from rbve.rows import Run
 from rbve.sweep.audits import FILE as AUDITS
@@ -36,11 +36,7 @@ def jobs_of(paths: Iterable[Path]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in paths:
         for file in sorted((path / EXPERIMENTS).glob("*.json")):
-            content = read_json(file)
-            jobs = content.get("jobs") if isinstance(content, dict) else None
-            if not isinstance(jobs, list) or not all(type(job) is str for job in jobs):
-                raise ValueError(f"{file}: lists no jobs; run `rbve reproduce {file.stem}` again")
-            found.setdefault(file.stem, set()).update(jobs)
+            found.setdefault(file.stem, set()).update(read_experiment(file)["jobs"])
     return found
 
 
@@ -49,8 +45,15 @@ def left_out_of(paths: Iterable[Path]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for path in paths:
         for file in sorted((path / EXPERIMENTS).glob("*.json")):
-            found.setdefault(file.stem, {}).update(read_json(file).get("left_out", {}))
+            found.setdefault(file.stem, {}).update(read_experiment(file).get("left_out", {}))
     return found
+
+
+def read_experiment(file: Path) -> dict[str, Any]:
+    content = read_json(file)
+    where = f"{file}: lists no jobs; run `rbve reproduce {file.stem}` again"
+    schema.check(content, {"jobs": [str], "left_out?": {"*": str}}, where)
+    return content
 
 
 def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:

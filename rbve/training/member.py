@@ -28,6 +28,7 @@ from rbve.training.update import Member, Program, TrainState, member_keys
 
 CHECKPOINT = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"  # the one before it, should it be damaged
+SUMS = "sums."  # opens the names of sums of metrics, in a checkpoint between two rows
 
 INFO = {
     "job": dict,
@@ -35,8 +36,7 @@ INFO = {
     "finished": bool,
     "rows": int,
     "rows_crc32": int,
-    "evaluations": [{"*": [float]}],
-    "sums": [str],
+    "evaluations": [{"*": [float]}],  # (value, n) each
 }
 
 
@@ -60,6 +60,8 @@ def is_finished(folder: Path) -> bool:
 def read_checkpoint(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     arrays, info = read_tensors(file)
     schema.check(info, INFO, f"{file}: not a checkpoint of this version")
+    if any(len(pair) != 2 for each in info["evaluations"] for pair in each.values()):
+        raise ValueError(f"{file}: damaged; an evaluation is not a value and a count")
     return arrays, info
 
 
@@ -140,7 +142,11 @@ class MemberRun:
             raise Damaged(str(error)) from None
         self.state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
         self.step, self.finished = info["step"], info["finished"]
-        sums = {name: jnp.asarray(arrays[f"sums.{name}"]) for name in info["sums"]}
+        sums = {
+            name.removeprefix(SUMS): jnp.asarray(value)
+            for name, value in arrays.items()
+            if name.startswith(SUMS)
+        }
         self.sums = sums or None
         self.evaluations = [
             {name: (value, n) for name, (value, n) in each.items()} for each in info["evaluations"]
@@ -193,7 +199,7 @@ class MemberRun:
         leaves = jax.tree.leaves(self.state)
         sums = self.sums or {}
         tensors = {f"state.{k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
-        tensors |= {f"sums.{name}": np.asarray(value) for name, value in sums.items()}
+        tensors |= {f"{SUMS}{name}": np.asarray(value) for name, value in sums.items()}
         info = {
             "job": self.job.to_json(),
             "step": self.step,
@@ -201,7 +207,6 @@ class MemberRun:
             "rows": self.rows.count,
             "rows_crc32": self.rows.crc,
             "evaluations": self.evaluations,
-            "sums": sorted(sums),
         }
         file = self.folder / CHECKPOINT
         if file.exists():  # killed before the next line, the run goes on from the previous one
