@@ -24,7 +24,12 @@ SMALL = ("--eval-episodes", "4", "--batch-size", "16", "--hidden", "8")
 def stopped(number: signal.Signals, after: float, *arguments: object) -> bool:
     """Whether the command was at work when the signal came."""
     with subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that run in the background of a script would hand on that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         time.sleep(after)
         process.send_signal(number)

@@ -74,8 +74,12 @@ def train(
 ) -> None:
     """Train on one or more datasets: every combination of data, algorithm, setting and seed.
 
-    Members run on all cores. Run the same command again after an interruption: it resumes from
-    the last checkpoint, and finished members are kept.
+    Members run on all cores. Ctrl-C and SIGTERM end it within seconds (a second one at once). Run
+    the same command again and it goes on where it stopped, to the same result; finished members are
+    kept. Where a checkpoint is damaged, the one before it serves.
+
+    Exit codes: 0 done, 2 bad input or a damaged run (the others are trained), 5 a member diverged
+    (its policy holds the last finite weights, and says so), 130 Ctrl-C, 143 SIGTERM.
 
     Args:
         data: One or more stores, as `rbve record` and `rbve convert` write them.
