@@ -54,6 +54,16 @@ def test_a_bug_in_a_loss_has_its_traceback(
     assert any(entry.path == file for entry in caught.traceback)
 
 
+def test_a_bug_outside_the_functions_of_an_algorithm_file_has_its_traceback(
+    catch_path: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("HEAD = undefined")
+    with pytest.raises(ValueError, match=r"own\.py: cannot be imported") as caught:
+        run("train", catch_path, "--out", tmp_path / "runs", "--algorithm", file, *TRAIN)
+    assert isinstance(caught.value.__cause__, NameError)
+
+
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes")]
 )

@@ -122,12 +122,16 @@ def discard_output() -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def is_of_user_code(error: BaseException) -> bool:
-    """Whether it passed through a file that is neither rbve's nor of an installed package."""
+def is_of_user_code(error: BaseException | None) -> bool:
+    """Whether it, or what caused it, passed through a file that is neither rbve's nor of an
+    installed package."""
+    if error is None:
+        return False
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return any(
+    foreign = (
         Path(file).is_file()
         and not file.startswith((PACKAGE, STANDARD))
         and not INSTALLED & set(Path(file).parts)
         for file in files
     )
+    return any(foreign) or is_of_user_code(error.__cause__)
