@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rbve import algorithms
+from rbve import algorithms, ranking
 from rbve.data.dataset import Dataset
 from rbve.training.spec import Job
 
@@ -54,4 +54,22 @@ def period_notes(jobs: Iterable[Job]) -> list[str]:
                 if job.spec.load_algorithm().bootstrap in ("state", "pair")
             }
         )
+    ]
+
+
+def weight_notes(jobs: Sequence[Job], options: Any, g_scale: Sequence[float]) -> list[str]:
+    """Of members whose ranking weights are to prefer some rows of data that has no better ones."""
+    if not isinstance(options, ranking.Options) or options.filter == "none":
+        return []
+    if options.filter == "advantage" and options.normalise == "none":
+        return []  # goes by Q as well
+    weight = 0 if options.filter == "binary" else 1
+    constant = {
+        job.data.path: job.spec.algorithm_name
+        for job, g in zip(jobs, g_scale, strict=True)
+        if g == 0
+    }
+    return [
+        f"V̂ is the same in every row of {path}: the ranking weights of {algorithm} are all {weight}"
+        for path, algorithm in constant.items()
     ]

@@ -7,6 +7,7 @@ policy.safetensors. Whatever the members' company, a member's folder is the same
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ from rbve.training.member import CHECKPOINT as CHECKPOINT
 from rbve.training.member import POLICY as POLICY
 from rbve.training.member import Damaged, MemberRun
 from rbve.training.member import is_finished as is_finished
+from rbve.training.notes import weight_notes
 from rbve.training.parallel import Team, team
 from rbve.training.spec import Job, Spec
 from rbve.training.stream import Stream
@@ -72,6 +74,8 @@ def train_members(
     kept = {id(data): algorithm.keep(data) for data in datasets}
     table = table_for(spec, [kept[id(data)] for data in datasets])
     program = make_program(spec, table.layout, group.split)
+    for note in weight_notes(jobs, program.options, table.g_scale.tolist()):
+        warnings.warn(note, stacklevel=2)
     evaluate = make_evaluator(spec, program, datasets[0])
     with ExitStack() as stack:
         for folder in folders:

@@ -6,7 +6,6 @@ sampling a batch is one gather. Rows on disk are picked by a thread (rbve/traini
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -144,10 +143,6 @@ def scales(members: Sequence[int], g: dict[int, np.ndarray]) -> np.ndarray:
     """Deviation of V̂ over the rows each member trains on."""
     # float64: at 10M rows a float32 sum would lose digits.
     found = {key: values.astype(np.float64).std() for key, values in g.items()}
-    if 0 in found.values():
-        warnings.warn(
-            "V̂ is the same in every row of a dataset: ranking weights are all 1 there", stacklevel=3
-        )
     return np.array([found[key] for key in members], np.float32)
 
 
