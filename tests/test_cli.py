@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from support.cli import run
 
-from rbve import cli, rows
+from rbve import rows
+from rbve.commands.parse import COMMANDS
 from rbve.data import Episode, load
 from rbve.data.formats.native import Writer
 from rbve.training.member import PREVIOUS
@@ -380,7 +381,7 @@ def test_a_full_disk(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(rows.find([runs])) == 1
 
 
-@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_help_says_what_positional_arguments_are(command: str) -> None:
     shown = run(command, "--help").out
     assert "options" in shown

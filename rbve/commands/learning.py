@@ -171,7 +171,6 @@ def train(
     for path, each in zip(data, opened, strict=True):
         console.show_notes(notes(str(path), each, plans))
     members = grid.jobs(refs, specs, seed, learning_rate, target_period)
-    console.show_notes(period_notes(members))
     left = [job for job in members if not is_finished(out / job.id)]
     what = f"training {counted(len(left), 'member')}"
     with console.bar(what, steps * len(left), "updates") as bar:
@@ -185,6 +184,7 @@ def train(
             ),
             devices=devices,
         )
+    console.show_notes(period_notes(members))
     runs = result_rows.find(folders)
     console.show_runs(runs, as_json)
     console.show_policies(folders)
