@@ -24,6 +24,7 @@ NAMES = {
 }
 # They span a dozen powers of ten: centre and interval are taken of ±log₁₀(1 + |x|), turned back.
 FOLDED = {"overestimation", "start_overestimation", "value_error"}
+NEVER_BELOW_0 = {"overestimation", "start_overestimation", "action_gap"}  # nor are their intervals
 FOLDED_WORDS = "mean over datasets of log₁₀(1 + x), turned back"
 SIGNED_WORDS = "mean over datasets of ±log₁₀(1 + |x|), turned back"
 MEAN_WORDS = "mean over datasets"
@@ -68,7 +69,10 @@ def centre(values: Iterable[float], measure: str) -> Centre:
     runaway = int((~np.isfinite(given)).sum())
     folded = measure in FOLDED
     found = statistics.estimate(logarithm(given) if folded else given)
-    known = Centre(found.mean, found.low, found.high, found.n, runaway, folded)
+    low = found.low
+    if low is not None and measure in NEVER_BELOW_0:
+        low = max(low, 0.0)
+    known = Centre(found.mean, low, found.high, found.n, runaway, folded)
     return unfolded(known) if folded else known
 
 
