@@ -20,6 +20,7 @@ from rbve.networks import build, flattened
 from rbve.networks.torsos import hidden_for, torso_for
 from rbve.policy import valid
 from rbve.training.checkpoint import read_tensors, write_tensors
+from rbve.types import Head
 
 POLICY = "policy.safetensors"  # in the folder of a run
 
@@ -136,17 +137,21 @@ def acting(
 
 def as_saved(path: Path, name: str, info: Mapping[str, Any]) -> tuple[Acting, Any, Any]:
     """Of an algorithm file that need not be there any more."""
-    if info.get("scores") is None:
+    if info.get("scores") is None or not {"head", "values", "algorithm_version"} <= set(info):
         raise ValueError(
             f"{path}: the algorithm {name} has scores of its own, and no file runs code because "
             f"another names it; give it with Policy.load(path, algorithm={Path(name).name!r}), on "
             f"the command line --algorithm {Path(name).name}"
         )
-    scores = algorithms.scores_named(str(info["scores"]))
-    known = Acting(name, info["head"], scores, bool(info["values"]), info["algorithm_version"])
     try:
         options = dataclasses.make_dataclass("Options", info["options"], frozen=True)
         config = namedtuple("Config", info["config"])  # type: ignore[misc]
-        return known, options(**info["options"]), config(**info["config"])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: its settings cannot be read ({error})") from None
+        settings = config(**info["config"]), options(**info["options"])
+        scores = algorithms.scores_named(info["scores"])
+        known = Acting(name, info["head"], scores, info["values"], info["algorithm_version"])
+        # Whether they can be had of this head with these settings.
+        q = jnp.zeros((1, 1))
+        scores(Head(q, q, logits=q if known.head == "q_policy" else None), None, *settings)
+    except (TypeError, ValueError, AttributeError, AssertionError) as error:
+        raise ValueError(f"{path}: damaged; its settings do not fit ({error})") from None
+    return known, settings[1], settings[0]

@@ -153,6 +153,28 @@ def test_an_edited_file_is_told(train: Callable[..., Path], tmp_path: Path) -> N
         Policy.load(folder / POLICY, algorithm="bcq")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scores": "bcq"},
+        {"scores": "os"},
+        {"scores": "bcq", "head": "q_policy", "config": {}},
+        {"options": {"not a name": 1}},
+        {"options": {"import": 1}},
+        {"config": {"_hidden": 1.0}},
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_are_refused(
+    train: Callable[..., Path], tmp_path: Path, change: dict[str, Any]
+) -> None:
+    file = train(write(tmp_path / "mine.py")) / POLICY
+    arrays, info = read_tensors(file)
+    write_tensors(file, arrays, info | change)
+    with pytest.raises(ValueError, match="damaged; its settings do not fit"):
+        Policy.load(file)
+
+
 def renamed(content: Any, name: str) -> Any:
     """JSON in which every algorithm has this name."""
     if isinstance(content, list):
