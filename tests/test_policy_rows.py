@@ -143,6 +143,17 @@ def test_legal_actions_by_name_and_by_id(policy: Policy) -> None:
     assert policy.decide(both, legal=np.array([[0, 1], [1, 0]], np.int8)) == ["treat", "wait"]
 
 
+def test_ids_that_are_names_of_others_are_refused(policy: Policy) -> None:
+    doses = dataclasses.replace(policy, actions=("1", "0"))
+    for one in (0, 1):
+        with pytest.raises(
+            ValueError, match=f"{one} may be the id of action '{1 - one}' or the na"
+        ):
+            doses.act(row("ICU"), legal=[one])
+    assert doses.decide(row("ICU"), legal=["0"]) == "0"
+    assert doses.decide(row("ICU"), legal=[True, False]) == "1"
+
+
 def test_where_the_data_had_masks_decisions_need_them(policy: Policy, tmp_path: Path) -> None:
     assert policy.decide(row("ICU"), legal="all") == policy.decide(row("ICU")) == "treat"
     dataclasses.replace(policy, masked=True).save(tmp_path / "p.safetensors")

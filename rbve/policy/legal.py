@@ -98,4 +98,8 @@ def action_id(action: Any, actions: Sequence[str]) -> int:
             f"an action is an id in [0, {len(actions) - 1}] or a name ({', '.join(actions[:20])}); "
             f"got {action!r}"
         )
+    if actions[index] != str(index) and str(index) in actions:
+        raise ValueError(
+            f"{index} may be the id of action {actions[index]!r} or the name of another; give names"
+        )
     return index
