@@ -65,7 +65,8 @@ def recording_label(recording: Mapping[str, Any]) -> str:
         labels.append(f"noise {brief(recording['noise'])}")
     if recording.get("behaviour") != "online dqn":
         epsilon = recording.get("epsilon")
-        share = "" if epsilon is None else f" ε {brief(epsilon)}"
+        acts = epsilon is not None and recording.get("behaviour") != "uniform"
+        share = f" ε {brief(epsilon)}" if acts else ""
         labels.append(f"{recording.get('behaviour')}{share}")
     if recording.get("keep", 1.0) != 1.0:
         labels.append(f"{100 * recording['keep']:g}% recorded")

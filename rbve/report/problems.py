@@ -249,7 +249,16 @@ def count(methods: Sequence[Method]) -> str:
     return f"n = {numbers[0]} to {numbers[-1]} runs per method"
 
 
-COLUMNS = ("problem", "method", "dataset", "seed", "final return", "over-estimation", "job")
+COLUMNS = (
+    "problem",
+    "method",
+    "dataset",
+    "seed",
+    "final return",
+    "over-estimation",
+    "diverged at",  # update; empty = it did not
+    "job",
+)
 
 
 def every_run(problems: Sequence[Problem]) -> Section:
@@ -261,7 +270,9 @@ def every_run(problems: Sequence[Problem]) -> Section:
                 returned, over = run.last("final/return"), run.last("final/overestimation")
                 seed = run.spec.get("seed")
                 job = one_line(run.job)
-                rows.append((problem.label, method.name, data, seed, returned, over, job))
+                ended = run.last("diverged_at")
+                at = None if ended is None else int(ended)
+                rows.append((problem.label, method.name, data, seed, returned, over, at, job))
                 details.append({"specification": run.spec, "facts of the data": run.facts})
     words = "<p>Open a row for the specification of the run and the facts of its data.</p>"
     content = filter_table("every-run", COLUMNS, rows, ("problem", "method"), "Every run", details)

@@ -22,6 +22,7 @@ def test_kinds_of_data_make_problems(tmp_path):
         ({"path": "other/catch/7"}, {"agent": {"steps": 2}}),
         ({"path": "other/catch/8"}, {"agent": {"steps": 2}}),
         ({}, {"behaviour": "policy", "epsilon": 0.1, "keep": 0.5}),
+        ({}, {"behaviour": "uniform", "epsilon": 0.0}),
     ]
     for data, made in kinds:
         facts = {"recording": {**recording, **made}}
@@ -33,6 +34,7 @@ def test_kinds_of_data_make_problems(tmp_path):
         "catch · one/catch/3",
         "catch · other/catch",
         "catch · policy ε 0.1 · 50% recorded",
+        "catch · uniform",
     ]
 
 

@@ -236,6 +236,16 @@ def test_page_is_self_contained_and_escaped(runs, tmp_path):
     assert "<script>alert" not in text
 
 
+def test_every_run_tells_where_it_diverged(runs, tmp_path):
+    text = write_report([runs], tmp_path / "page.html").read_text()
+    found = text[text.index('id="every-run"') :]
+    content = json.loads(found[found.index("{") : found.index("</script>")])
+    (column,) = [each for each in content["columns"] if each["name"] == "diverged at"]
+    cells = column.get("cells") or [column["values"][k] for k in column["at"]]
+    assert [cell for cell in cells if cell is not None] == [57]
+    assert len(cells) == 13
+
+
 def test_files_beside_the_page(runs, tmp_path, problems):
     write_report([runs], tmp_path / "out")
     folder = tmp_path / "out" / "figures"
