@@ -23,6 +23,10 @@ DARKEST_PICTURE = 32
 # Standing still is common; but no behaviour repeats state, action and reward in half its rows.
 REPEATED_ROWS = 0.4
 
+STANDARDISE = (
+    "standardise them, or convert from a CSV or Parquet log with a column each, which does it"
+)
+
 
 def findings(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
     yield from not_finite(dataset, scan)
@@ -38,7 +42,8 @@ def repaired(dataset: Dataset) -> Dataset:
     if not np.isfinite(reward).all():
         known = np.nan_to_num(reward, nan=0.0, posinf=0.0, neginf=0.0)
         sums = np.add.reduceat(known.astype(np.float64), dataset.offsets[:-1])
-        returns = np.where(np.isfinite(dataset.episode_return), dataset.episode_return, sums)
+        lost = dataset.complete & ~np.isfinite(dataset.episode_return)
+        returns = np.where(lost, sums, dataset.episode_return)
         dataset = replace(dataset, reward=known, episode_return=returns)
     if (action < -1).any() or (action >= dataset.num_actions).any():
         known = np.where((action < -1) | (action >= dataset.num_actions), -1, action)
@@ -67,7 +72,7 @@ def not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
             f"{int(np.isnan(reward).sum()):,} NaN and {int(np.isinf(reward).sum()):,} infinite "
             f"rewards, first in {place(dataset, row)}",
             "every V̂ before it in the episode is lost, and training diverges",
-            "repair those rewards, or drop the episodes",
+            "correct those rewards in the log, or take their episodes out of it, and convert again",
         )
 
 
@@ -100,7 +105,8 @@ def odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
             f"{len(constant)} of {len(scan.columns)} observation columns never change: "
             f"{listed(values)}",
             "they tell states apart in no way, and may be a failed join or a dead sensor",
-            "check where they come from; leave them out of the observation if they mean nothing",
+            "check where they come from; if they mean nothing, name the other columns with "
+            "`--observation` when converting",
         )
     if scan.duplicate_columns and dataset.obs.dtype != np.uint8:
         pairs = [f"{name} = {earlier}" for name, earlier in scan.duplicate_columns]
@@ -110,7 +116,7 @@ def odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
             f"{len(pairs)} of {len(scan.columns)} observation columns repeat another in every "
             f"row: {listed(pairs)}",
             "one of the two was probably meant to be something else",
-            "check the column list; drop the copy if it is one",
+            "check the column list; leave a copy out of `--observation` when converting",
         )
 
 
@@ -127,7 +133,8 @@ def scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
                 "look",
                 f"observations are uint8 and reach from {scan.low:g} to {scan.high:g}",
                 "bytes are divided by 255, which leaves these almost no difference",
-                "store them as float32, or as named category columns",
+                "write them as float32; or as columns of a CSV or Parquet log, codes with "
+                "`--categorical`",
             )
         return
     if dataset.features is not None:
@@ -142,7 +149,7 @@ def scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
             f"{len(wide)} of {len(scan.columns)} observation columns vary by more than "
             f"{LARGE_DEVIATION:g}: {listed(shown)}",
             "networks take these values as they are, and learn slowly or not at all from them",
-            "standardise them, or convert from a table with named columns, which does it",
+            STANDARDISE,
         )
     elif varying:
         most = max(varying, key=lambda column: column.deviation)
@@ -154,7 +161,7 @@ def scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
                 f"{most.name} varies by {most.deviation:.3g}, {least.name} by "
                 f"{least.deviation:.3g}",
                 "the network hardly sees the narrow column beside the wide one",
-                "standardise them, or convert from a table with named columns, which does it",
+                STANDARDISE,
             )
 
 
@@ -166,7 +173,8 @@ def copies(scan: Scan) -> Iterator[Finding]:
             f"{scan.copies:,} of {scan.episodes:,} episodes equal an earlier one in every row, "
             f"though states hardly ever recur: {scan.copy_example}",
             "copies count double in training, and leak between training and validation",
-            "drop the copies; if behaviour and world are deterministic, know that they add nothing",
+            "take the copies out of the log and convert again; if behaviour and world are "
+            "deterministic, know that they add nothing",
         )
     if scan.repeated_rows > REPEATED_ROWS:
         yield Finding(
@@ -175,6 +183,6 @@ def copies(scan: Scan) -> Iterator[Finding]:
             f"{scan.repeated_rows:.0%} of decisions equal the one before: observation, action and "
             "reward",
             "a doubled row counts its reward twice and looks like an action without effect",
-            "drop repeated rows if the recorder wrote them twice; ignore this if the world "
-            "truly stood still",
+            "take repeated rows out of the log if the recorder wrote them twice; ignore this if "
+            "the world truly stood still",
         )

@@ -222,5 +222,6 @@ def findings(found: Shift) -> Iterator[Finding]:
             seen,
             f"the reward of decision t seems to stand in row {row}, so every value belongs to "
             "another action",
-            f"move the reward column {back} by one row within each episode and convert again",
+            f"in the log, move the reward column {back} by one row within each episode; convert "
+            "again",
         )

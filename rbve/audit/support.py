@@ -224,7 +224,7 @@ def findings(dataset: Dataset, found: Support) -> Iterator[Finding]:
             f"{ENOUGH} rows or more ({len(found.cells)} regions; {found.coverage:.0%} of "
             "state-action space is covered)",
             "there nothing says what another action would bring, and a greedy policy guesses",
-            "keep the ranking term strong (--set lam=0.5), or add data there",
+            "keep the ranking term strong (`--set lam=0.5`), or add data there",
         )
     if found.propensities is not None:
         yield from wrong_propensities(dataset, found, found.propensities)
@@ -239,19 +239,25 @@ def rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
             "look",
             f"ids {', '.join(map(str, unused))} of 0 to {dataset.num_actions - 1} never occur",
             "the network holds a value for actions that may not exist, and may choose them",
-            "declare the actions that exist when converting, or give legal-action masks",
+            "name the actions that exist with `--actions` when converting, or give `--legal` masks",
         )
         unused = []
     rare = [a for a, count in enumerate(found.counts) if 0 < count < RARE_ROWS] + unused
     if rare:
         shown = [f"{dataset.actions[a]} {found.counts[a]:,}" for a in sorted(rare)]
+        remedy = (
+            "add data, or merge them with like actions in the log; else train with "
+            "`--set lam=0.5` or `--algorithm bcq`, which hardly choose what the log hardly took"
+        )
+        if len(unused) == len(rare):
+            remedy = "name the actions that exist with `--actions` when converting, or add data"
         yield Finding(
             "actions without support",
             "look",
             f"{len(rare)} of {dataset.num_actions} actions have fewer than {RARE_ROWS} of "
             f"{sum(found.counts):,} decisions: {listed(shown)}",
             "so few rows cannot say what an action is worth",
-            "leave such actions out of the action set, mask them, or add data",
+            remedy,
         )
 
 

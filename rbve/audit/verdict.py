@@ -54,5 +54,5 @@ def from_faults(faults: Sequence[Fault]) -> Iterable[Finding]:
             "stop",
             f"{same[0]}{more}",
             "the reader refuses such input, since it would train silently wrong",
-            "repair the file where the message says, then read it again",
+            "change what the message says, then read the file again",
         )

@@ -154,7 +154,8 @@ class Settler:
                 self.refuse(
                     name,
                     seen.word,
-                    f"{self.amend(seen.word.text)}, or --categorical {name} if these are names",
+                    f"which is no number as it stands; {self.amend(seen.word.text)}, or "
+                    f"--categorical {name} if these are names",
                 )
         return pa.bool_() if seen.bools and seen.number is None else pa.string()
 
