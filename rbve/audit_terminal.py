@@ -57,10 +57,11 @@ def held(audit: Audit) -> Iterator[tuple[str, str]]:
     if counts.fragments:
         ends += f", {counts.fragments:,} fragments among them"
     yield "ends", ends
-    yield "length", f"{words(counts.length)}   {spark(counts.lengths)}"
+    yield "length", words(counts.length, counts.lengths)
     above = f"{counts.above_mean:.0%} above the mean (what filtered BC keeps)"
-    yield "return", f"{words(counts.returns)}   {spark(counts.return_histogram)}   {above}"
-    yield f"V̂ at γ={weights.gamma:g}", f"{words(weights.value)}   {spark(weights.histogram)}"
+    returns = words(counts.returns, counts.return_histogram)
+    yield "return", f"{returns}   {above}" if counts.returns else returns
+    yield f"V̂ at γ={weights.gamma:g}", words(weights.value, weights.histogram)
     yield (
         "horizon",
         f"{weights.horizon:,.0f} steps; median episode {counts.length.median:,.0f}; a first state "
@@ -122,11 +123,14 @@ def action_lines(names: Sequence[str], counts: Sequence[int]) -> Iterator[tuple[
         yield "actions" if index == 0 else "", line
 
 
-def words(spread: Spread) -> str:
+def words(spread: Spread | None, histogram: Histogram | None) -> str:
+    if spread is None or histogram is None:
+        return "unknown"
     shown = console.shown
     return (
         f"{shown(spread.mean)} ± {shown(spread.deviation)}   "
-        f"[{shown(spread.low)} … {shown(spread.median)} … {shown(spread.high)}]"
+        f"[{shown(spread.low)} … {shown(spread.median)} … {shown(spread.high)}]   "
+        f"{spark(histogram)}"
     )
 
 

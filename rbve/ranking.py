@@ -93,15 +93,26 @@ def listwise(q: Array, batch: Batch) -> Array:
 
 
 def success_weight(q: Array, batch: Batch, config: HasRanking, options: Options) -> Array:
-    """w(s), at most `cap`; `q` in the units of V̂."""
-    g = batch.g
+    """w(s), at most `cap`, and 1 where V̂ is not known; `q` in the units of V̂."""
     if options.filter == "none":
-        return jnp.ones_like(g)
+        return jnp.ones_like(batch.g)
+    known = ~jnp.isnan(batch.g)
+    weight = known_weight(
+        q, batch._replace(g=jnp.where(known, batch.g, 0.0)), known, config, options
+    )
+    return jnp.where(known, weight, 1.0)
+
+
+def known_weight(
+    q: Array, batch: Batch, known: Array, config: HasRanking, options: Options
+) -> Array:
+    g = batch.g
     if options.filter == "advantage":
         legal = jnp.ones_like(q) if batch.legal is None else batch.legal
         baseline = jnp.sum(jnp.where(legal, q, 0.0), -1) / jnp.sum(legal, -1)
     else:
-        baseline = jnp.sum(g * batch.weight) / jnp.sum(batch.weight)
+        counted = jnp.where(known, batch.weight, 0.0)
+        baseline = jnp.sum(g * counted) / jnp.maximum(jnp.sum(counted), 1e-30)
     excess = jax.lax.stop_gradient(g - baseline)
     if options.filter == "binary":
         return (excess > 0).astype(g.dtype)

@@ -22,7 +22,7 @@ class Batch(NamedTuple):
     discount: Array  # (B,) γ^k up to the bootstrap state, 0 after termination
     next_action: Array  # (B,) int32, logged at the bootstrap state; 0 where there is none
     has_next_action: Array  # (B,) bool
-    g: Array  # (B,) V̂, the discounted reward-to-go of the whole episode
+    g: Array  # (B,) V̂, the discounted reward-to-go of the whole episode; NaN where not known
     g_scale: Array  # () deviation of g over the rows trained on; 0 if g is constant
     weight: Array  # (B,) 0 = padding
     legal: Array | None = None  # (B, A) bool, None = every action is legal

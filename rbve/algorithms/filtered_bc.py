@@ -18,7 +18,8 @@ loss = bc.loss
 
 
 def keep(dataset: Dataset) -> Dataset:
-    if dataset.episode_return.max() <= dataset.episode_return.mean():
+    returns = dataset.episode_return[dataset.returns_known]
+    if len(returns) == dataset.num_episodes and returns.max() <= returns.mean():
         warnings.warn(
             "all episodes have the same return, so filtered_bc clones all of them", stacklevel=2
         )

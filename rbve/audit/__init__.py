@@ -151,10 +151,10 @@ def remarks(found: Audit) -> Iterator[str]:
             f"{counted(found.scan.copies, 'episode')} with an equal one before; states recur so "
             "often that this may be chance"
         )
-    if found.counts.fragments:
+    if fragments := found.counts.fragments - found.counts.returns_unknown:
         yield (
-            f"{counted(found.counts.fragments, 'fragment')} without V̂; the return of the episode "
-            "stands in. Returns are counted once a fragment, so an episode weighs by its length"
+            f"{counted(fragments, 'fragment')} without V̂; the return of the episode stands in. "
+            "Returns are counted once a fragment, so an episode weighs by its length"
         )
     if found.counts.without_final:
         yield f"{counted(found.counts.without_final, 'episode')} without a final observation"

@@ -96,14 +96,26 @@ def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
             f"the longest there is, all marked terminated, and the observation shows no clock "
             f"(R² {max(ends.clock, 0):.2f})",
             "states near the limit then count as worth nothing for no reason they show",
-            "mark those ends as truncated (--ends truncated where no flag says it); if the task "
+            "mark those ends as truncated (`--ends truncated` where no flag says it); if the task "
             "truly ends there, leave it, or add the time left to the observation",
         )
-    if counts.returns.deviation == 0 and counts.episodes > 1:
+    if counts.returns_unknown:
+        yield Finding(
+            "returns unknown",
+            "look",
+            f"{counts.returns_unknown:,} of {counts.episodes:,} episodes are pieces of longer "
+            "ones, such as lone transitions, without the return of the whole",
+            "there is no V̂ to go by: R-BVE and R-DQN weigh such rows by 1, filtered BC and MC "
+            "leave them out",
+            "convert again with `--episode-return NAME`, or with `--episode NAME` so that rewards "
+            "add up along episodes",
+        )
+    if counts.returns and counts.returns.deviation == 0 and counts.episodes > 1:
         yield Finding(
             "returns do not vary",
             "look",
-            f"all {counts.episodes:,} episodes return {counts.returns.mean:g}",
+            f"all {counts.episodes - counts.returns_unknown:,} episodes return "
+            f"{counts.returns.mean:g}",
             "no episode is better than another; the ranking weight follows the clock alone",
             "add episodes that do better or worse, or check the reward column",
         )
@@ -128,7 +140,7 @@ def cut_episodes(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Findi
             f"the last episode ({ends.first_cut}) stops after {counted(steps, 'step')} without an "
             "end, as no other does",
             "its V̂ lacks the rewards that came after the recording stopped",
-            "drop it, or record on until it ends",
+            "take it out of the log, or record on until it ends",
         )
     else:
         yield Finding(
@@ -137,6 +149,6 @@ def cut_episodes(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Findi
             f"{ends.cut:,} of {counts.episodes:,} episodes are truncated at lengths that are no "
             f"common limit, such as episode {ends.first_cut} after {counted(steps, 'step')}",
             "their V̂ lacks the rewards that came after the cut",
-            "if these ends are real, read the log with `--ends terminated`; else keep whole "
-            "episodes only",
+            "if these ends are real, read the log with `--ends terminated`; else take those "
+            "episodes out of it, or know that their V̂ is too low",
         )

@@ -38,14 +38,16 @@ class Counts:
     without_final: int  # episodes that lack their final observation
     length: Spread
     lengths: Histogram
-    returns: Spread
-    return_histogram: Histogram
+    returns_unknown: int  # fragments of which nobody said what their episode returned
+    returns: Spread | None  # of the others; None where there are none
+    return_histogram: Histogram | None
     above_mean: float  # share of episodes filtered BC keeps
     executed_differs: float | None  # share of decisions; None without executed actions
 
 
 def measure(dataset: Dataset) -> Counts:
-    returns = np.asarray(dataset.episode_return, np.float64)
+    returns = np.asarray(dataset.episode_return, np.float64)[dataset.returns_known]
+    some = len(returns) > 0
     return Counts(
         episodes=dataset.num_episodes,
         transitions=dataset.num_transitions,
@@ -55,9 +57,10 @@ def measure(dataset: Dataset) -> Counts:
         without_final=int((~dataset.finals_known).sum()),
         length=spread(dataset.lengths),
         lengths=histogram(dataset.lengths),
-        returns=spread(returns),
-        return_histogram=histogram(returns),
-        above_mean=float((returns > returns.mean()).mean()),
+        returns_unknown=dataset.num_episodes - len(returns),
+        returns=spread(returns) if some else None,
+        return_histogram=histogram(returns) if some else None,
+        above_mean=float((returns > returns.mean()).mean()) if some else 0.0,
         executed_differs=executed_differs(dataset),
     )
 

@@ -53,9 +53,10 @@ class Weights:
     gamma: float
     beta: float  # asked for
     rows: int  # R-BVE trains on
+    unknown: int  # of these, rows without V̂, which weigh 1; figures below are of the others
     dropped: int  # decisions it cannot use: no logged pair follows
-    value: Spread
-    histogram: Histogram
+    value: Spread | None  # None: V̂ is known nowhere
+    histogram: Histogram | None
     effects: list[Effect]
     recommended: Effect | None  # None: V̂ does not vary
     flags: str  # for `rbve train`
@@ -67,7 +68,10 @@ class Weights:
 
 def measure(dataset: Dataset, gamma: float, beta: float) -> Weights:
     g, episode, pairs, decisions = values(dataset, gamma)
-    varies = bool(g.std() > SAME * max(np.abs(g).max(), 1e-30))
+    known = ~np.isnan(g)
+    unknown = int((~known).sum()) if pairs else 0
+    g, episode = g[known], episode[known]
+    varies = len(g) > 0 and bool(g.std() > SAME * max(np.abs(g).max(), 1e-30))
     effects, chosen, flags = [], None, ""
     if varies:
         betas = sorted({*GRID, beta})
@@ -80,13 +84,14 @@ def measure(dataset: Dataset, gamma: float, beta: float) -> Weights:
         gamma=gamma,
         beta=beta,
         rows=pairs,
+        unknown=unknown,
         dropped=decisions - pairs,
-        value=spread(g),
-        histogram=histogram(g),
+        value=spread(g) if len(g) else None,
+        histogram=histogram(g) if len(g) else None,
         effects=effects,
         recommended=chosen,
         flags=flags,
-        half_episodes=holding_half(np.bincount(episode, weights=weight)),
+        half_episodes=holding_half(np.bincount(episode, weights=weight)) if len(g) else 0,
         horizon=horizon,
         seen_from_start=seen,
         beyond=beyond,
@@ -167,10 +172,14 @@ def findings(found: Weights) -> Iterator[Finding]:
             "look" if found.rows else "stop",
             f"{found.dropped:,} of {decisions:,} decisions are the last of a truncated episode",
             "no logged action follows them, so BVE and R-BVE have no target there",
-            "if these ends are real, read the log with `--ends terminated`",
+            "if these ends are real, read the log with `--ends terminated`; of lone transitions "
+            "name the next decision with `--next-action`, or train with `--algorithm cql`, which "
+            "needs none",
         )
+    if found.value is None:
+        return  # the audit of returns has said so
     if found.recommended is None:
-        rows = found.rows or decisions
+        rows = (found.rows or decisions) - found.unknown
         yield Finding(
             "nothing to rank",
             "stop",
@@ -197,7 +206,7 @@ def findings(found: Weights) -> Iterator[Finding]:
             "look",
             f"V̂ reaches {largest:.3g}",
             "at usual learning rates the network does not reach such values in any training",
-            "divide the rewards by a constant, or pass --clip-rewards if their sign is enough",
+            "divide the rewards by a constant, or train with `--clip-rewards` if signs are enough",
         )
     if found.seen_from_start < SEEN_FROM_START:
         yield Finding(
@@ -206,5 +215,5 @@ def findings(found: Weights) -> Iterator[Finding]:
             f"at γ = {found.gamma:g} a first state sees {found.seen_from_start:.2%} of the reward "
             f"of its episode (horizon {found.horizon:.0f} steps)",
             "early decisions cannot be learned from what they cannot see",
-            "pass a larger --gamma, so that 1/(1 − γ) reaches the reward",
+            "pass a larger `--gamma`, so that 1/(1 − γ) reaches the reward",
         )

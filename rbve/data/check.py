@@ -116,5 +116,9 @@ def checks(dataset: Any, final: np.ndarray, fragment: np.ndarray) -> Any:
         ),
     )
     unknown = np.zeros(rows, bool)
-    unknown[dataset.offsets[:-1]] = ~np.isfinite(dataset.episode_return)
+    # That of a fragment may be unknown, which NaN says.
+    allowed = np.isfinite(dataset.episode_return) | (
+        np.isnan(dataset.episode_return) & ~dataset.complete
+    )
+    unknown[dataset.offsets[:-1]] = ~allowed
     yield unknown, lambda row: "the episode's return is not finite"

@@ -39,7 +39,7 @@ class Dataset:
     offsets: np.ndarray  # (E+1,) int64, first row of each episode, then R
     terminated: np.ndarray  # (E,) bool
     complete: np.ndarray  # (E,) bool
-    episode_return: np.ndarray  # (E,) float64, undiscounted
+    episode_return: np.ndarray  # (E,) float64, undiscounted; NaN = a fragment of unknown return
     actions: tuple[str, ...]  # names; the index is the id
     executed: np.ndarray | None = None
     legal: np.ndarray | None = None
@@ -76,6 +76,11 @@ class Dataset:
         if self.final_observed is None:
             return np.ones(self.num_episodes, np.bool_)
         return self.final_observed
+
+    @property
+    def returns_known(self) -> np.ndarray:
+        """(E,) bool, False for fragments of which nobody said what their episode returned."""
+        return ~np.isnan(self.episode_return)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -151,11 +156,18 @@ class Dataset:
         )
 
     def filter_by_return(self, side: Literal["above", "below"]) -> Dataset:
-        """Episodes whose return lies above, or not above, the mean episode return."""
+        """Episodes whose return lies above, or not above, the mean of those that are known."""
         if side not in ("above", "below"):
             raise ValueError(f"side must be 'above' or 'below'; got {side!r}")
-        above = self.episode_return > self.episode_return.mean()
-        chosen = np.flatnonzero(above if side == "above" else ~above)
+        known = self.returns_known
+        if not known.any():
+            raise ValueError(
+                "no return of an episode is known to choose episodes by: these are fragments, such "
+                "as lone transitions; name the column of returns when converting, with "
+                "--episode-return"
+            )
+        above = self.episode_return > self.episode_return[known].mean()
+        chosen = np.flatnonzero(above if side == "above" else known & ~above)
         return self.select(chosen, f"return {side} mean")
 
     def with_executed_actions(self) -> Dataset:

@@ -16,7 +16,8 @@ class Episode(NamedTuple):
     reward: np.ndarray  # (T+1,) float; 0 in the last row
     terminated: bool  # False = truncated: the value goes on beyond the record
     complete: bool = True  # False = a fragment, whose reward-to-go is unknown
-    episode_return: float | None = None  # of the whole episode, where the log says so
+    # Of the whole episode, where the log says so; else the sum of rewards, of a fragment unknown.
+    episode_return: float | None = None
     executed: np.ndarray | None = None  # (T+1,) the action the environment executed
     legal: np.ndarray | None = None  # (T+1, A) bool
     propensity: np.ndarray | None = None  # (T+1,) behaviour probability of the action
@@ -47,6 +48,8 @@ OPTIONAL_COLUMNS = {"executed": np.int32, "legal": np.bool_, "propensity": np.fl
 def return_of(episode: Episode) -> float:
     if episode.episode_return is not None:
         return float(episode.episode_return)
+    if not episode.complete:
+        return float("nan")
     return float(np.sum(episode.reward, dtype=np.float64))
 
 

@@ -51,7 +51,7 @@ class Transitions(NamedTuple):
     discount: np.ndarray  # (N,) float32
     next_action: np.ndarray  # (N,) int32, 0 where there is none
     has_next_action: np.ndarray  # (N,) bool
-    g: np.ndarray  # (N,) float32
+    g: np.ndarray  # (N,) float32, V̂; NaN where it is not known
 
 
 def reward_to_go(rewards: np.ndarray, offsets: np.ndarray, gamma: float) -> np.ndarray:
@@ -78,7 +78,7 @@ def transitions(dataset: Dataset, view: View, bootstrap: Bootstrap = "state") ->
     rewards = view.rewards(dataset)
     g = reward_to_go(rewards, dataset.offsets, view.gamma)
     rows_per_episode = np.diff(dataset.offsets)
-    # A fragment's reward-to-go is unknown; its episode's return stands in.
+    # A fragment's reward-to-go is unknown; its episode's return stands in. NaN: neither is known.
     complete = np.repeat(dataset.complete, rows_per_episode)
     g = np.where(complete, g, np.repeat(dataset.episode_return, rows_per_episode))
 

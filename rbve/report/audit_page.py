@@ -191,7 +191,8 @@ def fact_rows(audit: Audit) -> Iterator[tuple[str, str]]:
     if counts.without_final:
         yield "Without final observation", f"{counts.without_final:,}"
     yield "Length", spread(counts.length)
-    yield "Return", f"{spread(counts.returns)}; {counts.above_mean:.0%} of episodes above the mean"
+    above = f"; {counts.above_mean:.0%} of episodes above the mean" if counts.returns else ""
+    yield "Return", f"{spread(counts.returns)}{above}"
     yield f"V̂ at γ = {weights.gamma:g}", spread(weights.value)
     yield (
         "Horizon",
@@ -217,7 +218,9 @@ def fact_rows(audit: Audit) -> Iterator[tuple[str, str]]:
         yield f"Rewards one row {side}", told
 
 
-def spread(values: Spread) -> str:
+def spread(values: Spread | None) -> str:
+    if values is None:
+        return "unknown"
     low, middle, high = (figures.short(v) for v in (values.low, values.median, values.high))
     mean, deviation = figures.short(values.mean), figures.short(values.deviation)
     return f"mean {mean}, deviation {deviation}, from {low} to {high}, median {middle}"
@@ -226,14 +229,15 @@ def spread(values: Spread) -> str:
 def charts(audit: Audit) -> Iterator[Chart]:
     counts, weights = audit.counts, audit.weights
     above = f"{counts.above_mean:.0%} of episodes lie above the mean: what filtered BC keeps"
-    yield figures.histogram(
-        "returns", "Returns of episodes", counts.return_histogram, "return",
-        counts.returns.mean, above,
-    )  # fmt: skip
+    if counts.returns and counts.return_histogram:
+        yield figures.histogram(
+            "returns", "Returns of episodes", counts.return_histogram, "return",
+            counts.returns.mean, above,
+        )  # fmt: skip
     yield figures.histogram(
         "lengths", "Lengths of episodes", counts.lengths, "steps", counts.length.mean
     )
-    if weights.recommended is not None:
+    if weights.recommended and weights.value and weights.histogram:
         chosen = weights.recommended.beta
         curves = [(f"β = {weights.beta:g}", weights.beta * weights.value.deviation)]
         if chosen != weights.beta:
@@ -255,7 +259,8 @@ def figure(chart: Chart) -> str:
 def weight_table(audit: Audit) -> str:
     weights = audit.weights
     if weights.recommended is None:
-        return "<p>V̂ does not vary: every weight is 1.</p>"
+        why = "does not vary" if weights.value else "is not known"
+        return f"<p>V̂ {why}: every weight is 1.</p>"
     rows = []
     for each in weights.effects:
         chosen = ' class="chosen"' if each == weights.recommended else ""

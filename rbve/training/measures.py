@@ -23,13 +23,15 @@ def facts(dataset: Dataset, env: str | None, ref: DataRef | None = None) -> dict
     clipped = dataset.provenance.get("rewards") == "clipped"
     # Which fragments are of one episode is not known: their mean would weigh episodes by length.
     mean = float(dataset.episode_return.mean()) if dataset.complete.all() else None
+    returns = dataset.episode_return[dataset.returns_known]
+    best = float(returns.max()) if len(returns) else None
     found = {
         "env": env,
         "episodes": dataset.num_episodes,
         "transitions": dataset.num_transitions,
         "actions": dataset.num_actions,
         "behaviour_return": None if clipped else mean,
-        "best_return": None if clipped else float(dataset.episode_return.max()),
+        "best_return": None if clipped else best,
         "random_return": reference.get("random"),
         "reference_return": reference.get("online"),
         "late_return": dataset.provenance.get("late_return"),  # of the recorder's last episodes

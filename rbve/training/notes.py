@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from rbve import algorithms, ranking
 from rbve.data.dataset import Dataset
 from rbve.training.spec import Job
@@ -14,8 +12,10 @@ from rbve.training.spec import Job
 
 def notes(name: str, data: Dataset, plans: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """`plans`: algorithms and their options."""
-    fragments = int(np.count_nonzero(~data.complete))
-    if not fragments:
+    fragments = ~data.complete
+    unknown = int((fragments & ~data.returns_known).sum())
+    count = int(fragments.sum())
+    if not count:
         return []
     weigh, leave, choose = [], [], False
     for algorithm, options in plans:
@@ -25,12 +25,16 @@ def notes(name: str, data: Dataset, plans: Iterable[tuple[str, Mapping[str, Any]
             weigh.append(algorithm)
         choose |= algorithm == "filtered_bc"
     does = []
-    if weigh:
-        words = ", ".join(dict.fromkeys(weigh))
-        does.append(f"the weights of {words} go by the return of the whole episode instead")
+    if weigh and unknown < count:
+        does.append(f"the weights of {listed(weigh)} go by the return of the whole episode instead")
+    if weigh and unknown:
+        does.append(
+            f"nor is the return of {unknown:,} of them, where {listed(weigh)} weighs all rows by 1 "
+            "(--episode-return names a column of returns when converting)"
+        )
     if leave:
-        does.append(f"{', '.join(dict.fromkeys(leave))} leaves them out")
-    if choose:
+        does.append(f"{listed(leave)} leaves them out")
+    if choose and unknown < count:
         does.append(
             "filtered_bc keeps those of episodes whose return exceeds the mean over fragments, in "
             "which an episode counts as often as it has fragments"
@@ -38,9 +42,13 @@ def notes(name: str, data: Dataset, plans: Iterable[tuple[str, Mapping[str, Any]
     if not does:
         return []
     return [
-        f"{name}: {fragments:,} of {data.num_episodes:,} episodes are fragments, such as SARSA "
+        f"{name}: {count:,} of {data.num_episodes:,} episodes are fragments, such as SARSA "
         f"tuples, whose reward-to-go V̂ is not known: {'; '.join(does)}"
     ]
+
+
+def listed(names: list[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
 
 
 def period_notes(jobs: Iterable[Job]) -> list[str]:

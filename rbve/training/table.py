@@ -141,8 +141,9 @@ def offsets(members: Sequence[int], parts: Sequence[int], starts: Any) -> np.nda
 
 def scales(members: Sequence[int], g: dict[int, np.ndarray]) -> np.ndarray:
     """Deviation of V̂ over the rows each member trains on."""
-    # float64: at 10M rows a float32 sum would lose digits.
-    found = {key: values.astype(np.float64).std() for key, values in g.items()}
+    # float64: at 10M rows a float32 sum would lose digits. NaN: V̂ is known in no row.
+    known = {key: values[~np.isnan(values)].astype(np.float64) for key, values in g.items()}
+    found = {key: values.std() if len(values) else np.nan for key, values in known.items()}
     return np.array([found[key] for key in members], np.float32)
 
 

@@ -182,7 +182,7 @@ class Builder:
             offsets=offsets,
             terminated=terminated,
             complete=complete,
-            episode_return=self.returns(table, reward, offsets, ends),
+            episode_return=self.returns(table, reward, offsets, ends, complete),
             final_observed=None if known.all() else known,
             actions=self.plan.actions,
             features=self.plan.features,
@@ -217,7 +217,7 @@ class Builder:
         if "terminated" in table:
             return table["terminated"][ends] | table["terminated"][last]
         if self.plan.roles.cut == "rows" and "truncated" not in table:
-            return np.zeros(len(ends), bool)
+            return np.full(len(ends), self.plan.options.ends == "terminated")
         assumed = np.full(len(ends), self.plan.options.unflagged_ends == "terminated")
         if "truncated" in table:
             return assumed & ~(table["truncated"][ends] | table["truncated"][last])
@@ -229,10 +229,17 @@ class Builder:
         return np.full(len(ends), self.plan.roles.cut != "rows")
 
     def returns(
-        self, table: Chunk, reward: np.ndarray, offsets: np.ndarray, ends: np.ndarray
+        self,
+        table: Chunk,
+        reward: np.ndarray,
+        offsets: np.ndarray,
+        ends: np.ndarray,
+        complete: np.ndarray,
     ) -> np.ndarray:
+        """Of whole episodes; of a fragment only what the log says."""
         sums = np.add.reduceat(reward.astype(np.float64), offsets[:-1])
+        known = np.where(complete, sums, np.nan)
         if "episode_return" not in table:
-            return sums
+            return known
         given = table["episode_return"][ends]
-        return np.where(np.isnan(given), sums, given)
+        return np.where(np.isnan(given), known, given)

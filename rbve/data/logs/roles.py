@@ -266,9 +266,11 @@ class Resolver:
         if single["episode"] is not None:
             return "ids"
         if following:
+            known = single["episode_return"] is not None
             self.notes.append(
-                "no episode column: each row is a transition of its own, without a reward-to-go; "
-                "pass --episode NAME if rows belong together"
+                "no episode column: each row is a transition of its own, without a reward-to-go"
+                f"{'' if known else ' or a return (--episode-return NAME)'}; pass --episode NAME "
+                "if rows belong together"
             )
             return "rows"
         if single["terminated"] is None and single["truncated"] is None:

@@ -142,8 +142,9 @@ def to_raw(episode: Episode) -> Raw:
         facts[COMPLETE] = False
     if not episode.final_observed:
         facts[FINAL_OBSERVED] = False
-    if episode.episode_return != return_of(episode._replace(episode_return=None)):
-        facts[EPISODE_RETURN] = episode.episode_return
+    given = return_of(episode)
+    if not np.isnan(given) and given != return_of(episode._replace(episode_return=None)):
+        facts[EPISODE_RETURN] = given
     columns = {info: getattr(episode, name) for name, info in INFOS.items()}
     return Raw(
         [np.asarray(episode.obs, episode.obs.dtype.newbyteorder("<"))],
