@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
-from rbve import console
-from rbve.commands import ending
+try:
+    from rbve import console
+    from rbve.commands import ending
+except KeyboardInterrupt:
+    os.write(2, b"rbve: interrupted\n")
+    os._exit(130)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

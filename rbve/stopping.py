@@ -23,11 +23,23 @@ def check() -> None:
         raise Stopped
 
 
+def ask() -> None:
+    """For signal handlers: what they raise can get lost, in a callback of an import for example."""
+    _asked.set()
+
+
 @contextmanager
 def asked() -> Iterator[None]:
     """While others are to stop."""
+    before = _asked.is_set()
     _asked.set()
     try:
         yield
     finally:
-        _asked.clear()
+        if not before:
+            _asked.clear()
+
+
+def clear() -> None:
+    """All have stopped."""
+    _asked.clear()

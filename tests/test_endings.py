@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -161,3 +163,21 @@ def test_control_characters_and_markup_in_names(tmp_path: Path) -> None:
 def test_letters_of_all_languages_are_printed_as_they_are() -> None:
     assert console.escaped("λ 日本 é\u200d نص") == "λ 日本 é\u200d نص"
     assert console.escaped("a\tb\n", "\n") == "a\\tb\n"
+
+
+def test_a_signal_whose_exception_gets_lost_stops_the_work(
+    catch_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a callback of an import, where Python goes on after an exception."""
+
+    def lose(*_: object) -> list[str]:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        return []
+
+    monkeypatch.setattr("rbve.training.notes.notes", lose)  # called once, of one dataset
+    found = run("train", catch_path, "--out", tmp_path, "--algorithm", "bve", *TRAIN)
+    assert found.code == 143
+    assert found.err.startswith("rbve: terminated; what was finished is kept")
+    monkeypatch.undo()
+    assert run("train", catch_path, "--out", tmp_path, "--algorithm", "bve", *TRAIN).code == 0

@@ -16,7 +16,12 @@ from rbve import rows
 from rbve.files import locked
 from rbve.training.run import CHECKPOINT, POLICY
 
-COMMAND = [sys.executable, "-m", "rbve.cli"]
+# Tests that run in the background of a script would hand on that SIGINT is ignored.
+HEEDING = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "os.execv(sys.executable, [sys.executable, '-m', 'rbve.cli', *sys.argv[1:]])"
+)
+COMMAND = [sys.executable, "-c", HEEDING]
 PLAN = ("--algorithm", "bve", "dqn", "--seed", "0", "1", "--steps", "60000", "--every", "30000")
 SMALL = ("--eval-episodes", "4", "--batch-size", "16", "--hidden", "8")
 
@@ -28,8 +33,6 @@ def stopped(number: signal.Signals, after: float, *arguments: object) -> bool:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Tests that run in the background of a script would hand on that SIGINT is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         time.sleep(after)
         process.send_signal(number)

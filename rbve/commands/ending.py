@@ -22,7 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from rbve import console
+from rbve import console, stopping
+from rbve.stopping import Stopped
 
 PACKAGE = str(Path(__file__).parents[1])
 STANDARD = sysconfig.get_paths()["stdlib"]
@@ -32,19 +33,12 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 RESUMED = ("demo", "train", "follow", "reproduce")  # commands that go on where they stopped
 
 
-class Interrupted(KeyboardInterrupt):
-    """By a signal."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-
-
 @contextmanager
 def told_in_one_line(command: str = "") -> Iterator[None]:
     """What a command raises as one line on stderr and an exit code."""
+    received: list[int] = []  # signals
     try:
-        with signals_raised(), warnings_as_notes():
+        with signals_raised(received), warnings_as_notes():
             try:
                 yield
             finally:
@@ -52,8 +46,8 @@ def told_in_one_line(command: str = "") -> Iterator[None]:
     except BrokenPipeError:
         discard_output()
         sys.exit(128 + signal.SIGPIPE)
-    except KeyboardInterrupt as stop:
-        number = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
+    except (KeyboardInterrupt, Stopped):
+        number = received[0] if received else signal.SIGINT
         word = WORDS[signal.Signals(number)]
         more = "; run the same command again to go on" if command in RESUMED else ""
         console.fail(f"{word}; what was finished is kept{more}", code=128 + number)
@@ -71,20 +65,25 @@ def told_in_one_line(command: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def signals_raised() -> Iterator[None]:
-    """SIGINT and SIGTERM as exceptions of the main thread; a second one ends the process."""
+def signals_raised(received: list[int]) -> Iterator[None]:
+    """SIGINT and SIGTERM as KeyboardInterrupt in the main thread; a second one ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    stopping = False
 
     def handle(number: int, frame: Any) -> None:
-        nonlocal stopping
-        if stopping:
+        if received:
             os._exit(128 + number)
-        stopping = True
-        raise Interrupted(number)
+        received.append(number)
+        stopping.ask()
+        raise KeyboardInterrupt
 
+    def complain(unraisable: Any) -> None:
+        """Python tells of exceptions that get lost in callbacks; the signal is heeded anyway."""
+        if not (received and unraisable.exc_type is KeyboardInterrupt):
+            usual(unraisable)
+
+    usual, sys.unraisablehook = sys.unraisablehook, complain
     # Whoever started the process may have had a signal ignored, such as `nohup` or a shell's `&`.
     before = {number: signal.getsignal(number) for number in WORDS}
     for number, handler in before.items():
@@ -95,6 +94,8 @@ def signals_raised() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = usual
+        stopping.clear()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from rbve import envs, rows
+from rbve import envs, rows, stopping
 from rbve.data import load
 from rbve.data.features import Features
 from rbve.data.inputs import input_shape
@@ -119,12 +119,14 @@ def follow(
         taken: set[Path] = set()
 
         def evaluate(folder: Path) -> Iterator[Evaluated]:
+            stopping.check()
             if folder not in taken:
                 locks.enter_context(locked(folder / rows.EVALUATION))
                 taken.add(folder)
             yield from evaluate_waiting(folder, plan)
 
         while True:
+            stopping.check()
             folders = runs_below(out)
             if not folders and once:
                 raise ValueError(
