@@ -38,6 +38,10 @@ class Layout:
     pixels: bool  # frames are bytes
 
     @property
+    def rows_each(self) -> int:
+        return 1
+
+    @property
     def obs_shape(self) -> tuple[int, ...]:
         if self.stack == 1:
             return self.frame_shape

@@ -39,6 +39,7 @@ from rbve.training.spec import Job, Spec
 from rbve.training.stream import Stream
 from rbve.training.table import Table, pack, pack_sequences
 from rbve.training.update import DRAWS, Program, TrainState, make_program
+from rbve.training.work import check_work
 
 SECONDS_PER_CALL = 1.0  # about, of a device; work can be stopped between two
 Advance = Callable[[Sequence[MemberRun], int], None]
@@ -86,6 +87,8 @@ def train_members(
                 members.append(MemberRun(job, data, folder, program, table, index))
             except Damaged as error:
                 damage.append(str(error))
+        if left := [member for member in members if not member.finished]:
+            check_work(spec, program.work(left[0].inputs), table.layout.rows_each)
         advance = stack.enter_context(advancing(program, members, table, group, vectorise))
         try:
             run_to_the_end(spec, members, advance, evaluate, on_progress)

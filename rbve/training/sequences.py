@@ -85,6 +85,11 @@ class SequenceLayout:
     pixels: bool  # frames are bytes
     plan: Plan
 
+    @property
+    def rows_each(self) -> int:
+        """Of a sequence."""
+        return self.plan.rows
+
     def blank(self, batch_size: int) -> SequencePicked:
         lead = (batch_size, self.plan.rows)
         return SequencePicked(
@@ -153,6 +158,15 @@ class SequenceColumns:
     items: np.ndarray  # (N, 3) int64, as in SequenceRows; the first row may lie before the data
     scalars: np.ndarray  # (R, SCALARS) float32
     plan: Plan
+
+    @property
+    def rows_each(self) -> int:
+        """Decisions of a sequence, at most."""
+        return self.plan.train
+
+    @property
+    def count(self) -> int:
+        return len(self.items)
 
     def rows_of(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows (B, L) of sequences, kept within the data, and whether each is trained on."""

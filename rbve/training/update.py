@@ -21,7 +21,8 @@ from rbve.networks import Network, build, flattened
 from rbve.training.layout import Layout, Picked
 from rbve.training.sequences import SequenceLayout, SequencePicked
 from rbve.training.spec import Spec
-from rbve.training.views import Pairs, Sequences, of_pairs, of_sequences
+from rbve.training.views import Pairs, Sequences, of_pairs, of_sequences, remembered
+from rbve.training.work import LARGE, Work, of_program
 from rbve.types import Array, Batch, Tree
 
 DRAWS = 64  # updates whose rows are drawn at once
@@ -58,6 +59,8 @@ class Program(NamedTuple):
     zeros: Callable[[Member], dict[str, Array]]  # sums of metrics before the first update
     advance: Callable[..., tuple[TrainState, dict[str, Array]]]  # on rows in memory
     advance_given: Callable[..., tuple[TrainState, dict[str, Array]]]  # on batches picked elsewhere
+    claim: Callable[..., tuple[Array, Array]]  # values the policy claims on a batch, and weights
+    work: Callable[[Member], Work]  # of one update
 
 
 def member_keys(seed: int) -> tuple[Array, Array, Array]:
@@ -267,6 +270,33 @@ def make_program(
         before = metric_zeros(member) if sums is None else sums
         return jax.lax.while_loop(lambda carry: running(carry[0], until), one, (state, before))
 
+    def work(member: Member) -> Work:
+        if spec.batch_size * layout.rows_each * weights < LARGE:
+            return Work(0, 0)  # tracing takes a while
+
+        def one(member: Member) -> Any:
+            params = jnp.zeros(weights)
+            given = layout.batch(layout.blank(spec.batch_size), member.g_scale)  # type: ignore[arg-type]
+            return gradient(params, unravel(params), *given, member.config, member.key)
+
+        return of_program(jax.make_jaxpr(one)(member))
+
+    @jax.jit
+    def claim(params: Array, picked: Any, member: Member) -> tuple[Array, Array]:
+        """The value of the action the policy would take, and the weight of each decision."""
+        inputs, batch = layout.batch(picked, member.g_scale)
+        network, key = unravel(params), jax.random.key(0)
+        if isinstance(inputs, Pairs):
+            head = network(inputs.obs, key)
+        else:
+            steps = remembered(network, inputs.seen, spec.burn_in)
+            head = network.heads(steps[: inputs.later.shape[0]], key)
+        choice = jnp.argmax(algorithm.scores(head, batch.legal, member.config, options), axis=-1)
+        value = jnp.take_along_axis(head.q, choice[:, None], axis=1)[:, 0]
+        return ops.unscale(value) if spec.rescale else value, batch.weight
+
     # Drawn once: full optimisation would take longer than it saves. The weights are the same.
     first = jax.jit(init, compiler_options={"xla_backend_optimization_level": 1})
-    return Program(algorithm, options, first, unravel, metric_zeros, advance, advance_given)
+    return Program(
+        algorithm, options, first, unravel, metric_zeros, advance, advance_given, claim, work
+    )

@@ -1,0 +1,99 @@
+"""What one update costs, from the shapes in its program, so that hours are told before they pass.
+
+Products and convolutions are counted; every turn of a loop adds the time of its hand-over. The
+estimate is for processors and good to a factor of a few.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from rbve import backend
+from rbve.training.spec import Spec
+
+SPEED = 2e10  # floating-point operations a second
+TURN = 4e4  # operations that pass while a loop goes on to its next step
+SLOW_UPDATE, LONG_RUN = 0.5, 3600.0  # seconds from which on a word is due: both
+LARGE = 1e7  # rows of a batch times weights, below which nothing can be slow
+
+
+class Work(NamedTuple):
+    operations: float
+    bytes: float  # of results that are kept for the gradient, about
+
+
+def of_program(program: Any) -> Work:
+    """Of a traced program (jax.make_jaxpr)."""
+    operations = held = 0.0
+    for equation in program.eqns:
+        turns = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
+        for inner in inner_programs(equation.params):
+            found = of_program(inner)
+            operations += turns * found.operations
+            held += found.bytes
+        sizes = [math.prod(each.aval.shape) for each in equation.outvars]
+        operations += sum(sizes)
+        name = equation.primitive.name
+        if name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            shape = equation.invars[0].aval.shape
+            operations += 2 * sizes[0] * math.prod(shape[axis] for axis in contracted)
+        elif name == "conv_general_dilated":
+            kernel = equation.invars[1].aval.shape
+            outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
+            operations += 2 * sizes[0] * math.prod(kernel) / outputs
+        elif name == "scan":
+            operations += turns * TURN
+        if name in ("dot_general", "conv_general_dilated", "scan"):
+            held += 4 * sum(sizes)
+    return Work(operations, held)
+
+
+def inner_programs(params: dict[str, Any]) -> Iterator[Any]:
+    for value in params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            if hasattr(each, "eqns"):
+                yield each
+            elif hasattr(getattr(each, "jaxpr", None), "eqns"):
+                yield each.jaxpr
+
+
+def check_work(spec: Spec, work: Work, rows: int) -> None:
+    """Refuse updates that do not fit this computer's memory; warn of runs that take hours.
+
+    `rows` are those of one sequence, 1 without memory.
+    """
+    if backend.platform() != "cpu":
+        return
+    advice = remedies(spec, rows)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if work.bytes > memory:
+        raise ValueError(
+            f"one update of {spec.algorithm_name} on this data needs about "
+            f"{work.bytes / 2**30:,.0f} GiB, and this computer has {memory / 2**30:,.0f}; {advice}"
+        )
+    seconds = work.operations / SPEED
+    if seconds > SLOW_UPDATE and seconds * spec.steps > LONG_RUN:
+        warnings.warn(
+            f"one update of {spec.algorithm_name} on this data takes about {seconds:,.1f} s on a "
+            f"processor, {spec.steps:,} of them about {seconds * spec.steps / 3600:,.0f} hours; "
+            f"{advice}",
+            stacklevel=2,
+        )
+
+
+def remedies(spec: Spec, rows: int) -> str:
+    found = []
+    if spec.memory and not spec.sequence:
+        found.append(
+            f"train on windows with --sequence 200 --burn-in 40, not on whole episodes ({rows:,} "
+            "rows)"
+        )
+    if "samples" in spec.options:
+        found.append(f"--set samples=8 for {spec.options['samples']} quantiles")
+    found.append(f"a --batch-size below {spec.batch_size}")
+    return f"give {' or '.join(found)}" if len(found) == 1 else "; or ".join(found)
