@@ -79,6 +79,11 @@ class Method:
         return statistics.estimate((run.last("train/loss") for run in self.runs), self.datasets)
 
     @cached_property
+    def values_outside(self) -> Estimate:
+        """Share of claimed values outside the returns that the rewards of the data allow."""
+        return statistics.estimate(self.finals("values_outside"), self.datasets)
+
+    @cached_property
     def curve(self) -> list[tuple[int, Estimate]]:
         """Return at the steps all runs were evaluated at.
 

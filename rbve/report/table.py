@@ -27,6 +27,7 @@ EVALUATED = (
     "diverged",
 )
 DATA_ONLY = ("method", "n", "last training loss", "diverged")
+OUTSIDE = "values outside"  # runs of earlier versions did not measure it
 
 
 class Line(NamedTuple):
@@ -37,15 +38,24 @@ class Line(NamedTuple):
 
 
 def columns(problem: Problem) -> tuple[str, ...]:
-    return EVALUATED if problem.evaluated else DATA_ONLY
+    known = EVALUATED if problem.evaluated else DATA_ONLY
+    return (*known[:-1], OUTSIDE, known[-1]) if has_outside(problem) else known
+
+
+def has_outside(problem: Problem) -> bool:
+    return any(method.values_outside.n for method in problem.methods)
 
 
 def lines(problem: Problem) -> list[Line]:
-    if not problem.evaluated:
-        return [Line(method, data_only_cells(method)) for method in problem.methods]
     places = return_places(problem)
-    result = [Line(method, evaluated_cells(method, places)) for method in problem.methods]
-    blank = ("",) * (len(EVALUATED) - 3)
+    result = []
+    for method in problem.methods:
+        found = evaluated_cells(method, places) if problem.evaluated else data_only_cells(method)
+        outside = (percent(method.values_outside.mean),) if has_outside(problem) else ()
+        result.append(Line(method, (*found[:-1], *outside, found[-1])))
+    if not problem.evaluated:
+        return result
+    blank = ("",) * (len(columns(problem)) - 3)
     if problem.clipped:
         result.append(Line(None, (CLIPPED, "", ABSENT, *blank)))
     for name, value in problem.references.items():
@@ -72,6 +82,10 @@ def evaluated_cells(method: Method, places: int) -> tuple[str, ...]:
 def data_only_cells(method: Method) -> tuple[str, ...]:
     loss = number(method.train_loss.mean) + share(method.train_loss, method)
     return method.name, str(method.n), loss, str(method.diverged)
+
+
+def percent(value: float | None) -> str:
+    return ABSENT if value is None or not math.isfinite(value) else f"{value:.1%}"
 
 
 def share(estimate: Estimate, method: Method) -> str:
@@ -196,6 +210,7 @@ def method_json(method: Method) -> dict[str, Any]:
         "n": method.n,
         "diverged": method.diverged,
         **{name: estimate_json(method.estimates[name]) for name in MEASURES},
+        "values_outside": estimate_json(method.values_outside),
         "train_loss": estimate_json(method.train_loss),
         "jobs": [run.job for run in method.runs],
     }
@@ -208,7 +223,7 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
 
 def as_csv(problems: Sequence[Problem]) -> str:
     """One line per method and per reference return."""
-    measures = [*MEASURES, "train_loss"]
+    measures = [*MEASURES, "values_outside", "train_loss"]
     statistics = [f"{name}_{field}" for name in measures for field in Estimate._fields]
     names = ["problem", "env", "kind", "method", "algorithm", "runs", "diverged", *statistics]
     found: list[dict[str, Any]] = []

@@ -8,6 +8,8 @@ from typing import Any
 from rbve.report import table
 from rbve.report.summary import Method, Problem
 
+TOLERATED = 0.05  # share of claimed values outside the possible returns that needs no word
+
 
 def headline(problem: Problem) -> list[str]:
     """The best, what is not apart from it, the values claimed, what went wrong."""
@@ -15,7 +17,7 @@ def headline(problem: Problem) -> list[str]:
         missing = "trained from data alone, no environment to evaluate in"
         if problem.env:
             missing = "no run has been evaluated to its end yet"
-        return [f"No returns: {missing}.", *diverged_words(problem)]
+        return [f"No returns: {missing}.", *outside_words(problem), *diverged_words(problem)]
     best = best_words(problem)
     behaviour = problem.references.get("behaviour_return")
     if behaviour is not None:
@@ -24,6 +26,7 @@ def headline(problem: Problem) -> list[str]:
         f"Best mean return: {best}.",
         *close_words(problem),
         *overestimation_words(problem),
+        *outside_words(problem),
         *diverged_words(problem),
     ]
 
@@ -56,6 +59,14 @@ def overestimation_words(problem: Problem) -> list[str]:
         for side, end in (("lowest", min(medians.values())), ("highest", max(medians.values())))
     ]
     return [f"Median over-estimation error: {'; '.join(ends)}."]
+
+
+def outside_words(problem: Problem) -> list[str]:
+    shares = {m.name: m.values_outside.mean for m in problem.methods if m.values_outside.n}
+    high = [f"{name} {table.percent(share)}" for name, share in shares.items() if share > TOLERATED]
+    if not high:
+        return []
+    return [f"Claimed values outside the returns that the data's rewards allow: {listing(high)}."]
 
 
 def best_words(problem: Problem) -> str:

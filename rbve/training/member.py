@@ -20,6 +20,7 @@ from rbve.evaluation.follow import offer
 from rbve.policy import Policy
 from rbve.rows import Row, RowFile
 from rbve.training.checkpoint import read_tensors, write_tensors
+from rbve.training.claims import OUTSIDE, possible_returns, share_outside
 from rbve.training.measures import facts, final_rows, mean_metrics, normalised
 from rbve.training.spec import Job, averaged
 from rbve.training.stream import Stream
@@ -90,13 +91,17 @@ class MemberRun:
             target_period=jnp.int32(job.target_period),
             config=jax.tree.map(jnp.float32, config),
         )
+        self.columns = table.columns[index]
         self.state = program.init(key_weights)
         self.sums: Any = None  # of metrics since `step`; None before the first update after it
         self.step = 0  # up to which rows are written
         self.finished = False
         self.stream: Stream | None = None  # where rows stay on disk
         self.evaluations: list[dict[str, tuple[float, int]]] = []
+        self.possible = possible_returns(dataset, job.spec.view)
         self.facts = facts(dataset, job.spec.env, job.data)
+        if np.isfinite(self.possible).all():
+            self.facts["possible_returns"] = self.possible
         self.rows = RowFile(folder, job.id, job.to_json(), self.facts)
         self.resume()
 
@@ -188,12 +193,24 @@ class MemberRun:
         if self.finished:
             last = averaged(spec.steps, spec.every, spec.final_evaluations)
             rows += final_rows(until, self.evaluations[-last:])
+            if self.program.algorithm.values:
+                share, n = self.values_outside(state)
+                rows.append(Row(until, f"final/{OUTSIDE}", share, n))
         self.rows.append(rows)
         if self.finished:
             self.policy(state).save(self.folder / POLICY)
         self.save()
         offer(self.folder, self.policy(state), until)
         return {row.metric: row.value for row in rows}
+
+    def values_outside(self, state: TrainState) -> tuple[float, int]:
+        """Share of the values claimed that rewards do not allow, and how many were looked at."""
+        return share_outside(
+            lambda picked: self.program.claim(state.params, picked, self.inputs),
+            self.columns,
+            self.job.spec.batch_size,
+            self.possible,
+        )
 
     def save(self) -> None:
         leaves = jax.tree.leaves(self.state)

@@ -38,6 +38,12 @@ class Columns:
     starts: np.ndarray  # (R,) int64, first row of each row's episode
     stack: int
 
+    rows_each = 1  # decisions of an item
+
+    @property
+    def count(self) -> int:
+        return len(self.row)
+
     def expect(self, ahead: ReadAhead, index: np.ndarray) -> None:
         """Say that these transitions will be picked."""
         row, next_row = self.row[index], self.next_row[index]
