@@ -23,6 +23,10 @@ import numpy as np
 
 MAX_RECORD = 1 << 28  # bytes; the longest Atari episode, its frames uncompressed, has 194 MB
 MAX_ENTRIES = 1 << 17  # of a list of strings or whole numbers; the longest episode has 27,000
+MAX_FIELDS = 1 << 18  # of all lists of a record, which has about ten, most of them packed into one
+MAX_PARTS = 1 << 12  # of a record outside of its lists: features, their names and types
+MAX_RATIO = 100  # decompressed to compressed; gzip hardly shrinks frames, and zeros 30 times
+SMALL = 1 << 24  # bytes that a shard may hold at any ratio
 PIECE = 1 << 20  # bytes inflated at a time
 GZIP_MAGIC = b"\x1f\x8b"
 AGAIN = "download the shard again"
@@ -53,6 +57,7 @@ def place(file: Path, number: int, offset: int) -> str:
 def records(file: Path, checked: bool = True) -> Generator[Record, None, None]:
     """The records of a shard. Only a look at what a file is may leave out the checksums."""
     matches = checksum_matches() if checked else lambda data, crc: True
+    most = max(SMALL, MAX_RATIO * file.stat().st_size)
     number = offset = 0
     with open(file, "rb") as raw, gzip.GzipFile(fileobj=raw) as stream:
 
@@ -81,6 +86,11 @@ def records(file: Path, checked: bool = True) -> Generator[Record, None, None]:
                 raise ValueError(
                     f"{where}: says it has {length} bytes, more than any episode ({MAX_RECORD}); "
                     f"{AGAIN}"
+                )
+            if offset + length > most:
+                raise ValueError(
+                    f"{where}: with it the shard would hold more than {most} bytes, which no data "
+                    f"of its size does; {AGAIN}"
                 )
             data = take(length, "data")
             (crc,) = struct.unpack("<I", take(4, "checksum"))
@@ -125,21 +135,34 @@ def checksum_matches() -> Callable[[bytes, int], bool]:
 def parse_example(data: bytes, wanted: Container[str] | None = None) -> dict[str, Value]:
     """Features by name, all or those wanted. Strings are views into `data`."""
     found: dict[str, Value] = {}
-    for number, wire, features in fields(memoryview(data)):
+    parts, entries = Budget(MAX_PARTS), Budget(MAX_FIELDS)
+    for number, wire, features in fields(memoryview(data), parts):
         if (number, wire) != (1, BYTES):
             continue
-        for number, wire, entry in fields(features):
+        for number, wire, entry in fields(features, parts):
             if (number, wire) != (1, BYTES):
                 continue
             name, feature = "", memoryview(b"")
-            for number, wire, value in fields(entry):
+            for number, wire, value in fields(entry, parts):
                 if (number, wire) == (1, BYTES):
                     name = feature_name(value)
                 elif (number, wire) == (2, BYTES):
                     feature = value
             if wanted is None or name in wanted:
-                found[name] = parse_feature(feature, name)
+                found[name] = parse_feature(feature, name, parts, entries)
     return found
+
+
+class Budget:
+    """How many more fields a record may have; each costs time, however few bytes it takes."""
+
+    def __init__(self, most: int) -> None:
+        self.most = self.left = most
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError(f"more than {self.most} fields, which no record has; {AGAIN}")
 
 
 def feature_name(value: memoryview) -> str:
@@ -149,21 +172,21 @@ def feature_name(value: memoryview) -> str:
         raise ValueError("the name of a feature is not text") from None
 
 
-def parse_feature(data: memoryview, name: str) -> Value:
+def parse_feature(data: memoryview, name: str, parts: Budget, entries: Budget) -> Value:
     value: Value = []
-    for number, wire, body in fields(data):
+    for number, wire, body in fields(data, parts):
         if wire != BYTES or number not in PARSERS:
             continue
         try:
-            value = PARSERS[number](body)
+            value = PARSERS[number](body, entries)
         except ValueError as error:
             raise ValueError(f"feature {name!r}: {error}") from None
     return value
 
 
-def parse_strings(data: memoryview) -> list[memoryview]:
+def parse_strings(data: memoryview, entries: Budget) -> list[memoryview]:
     strings = []
-    for number, wire, value in fields(data):
+    for number, wire, value in fields(data, entries):
         if (number, wire) == (1, BYTES):
             strings.append(value)
             if len(strings) > MAX_ENTRIES:
@@ -171,9 +194,9 @@ def parse_strings(data: memoryview) -> list[memoryview]:
     return strings
 
 
-def parse_floats(data: memoryview) -> np.ndarray:
+def parse_floats(data: memoryview, entries: Budget) -> np.ndarray:
     pieces = []
-    for number, wire, value in fields(data):
+    for number, wire, value in fields(data, entries):
         if number == 1 and wire in (BYTES, FIXED32):
             if len(value) % 4:
                 raise ValueError(f"floats in {len(value)} bytes, which 4 does not divide")
@@ -181,13 +204,19 @@ def parse_floats(data: memoryview) -> np.ndarray:
     return joined(pieces, np.float32)
 
 
-def parse_ints(data: memoryview) -> np.ndarray:
+def parse_ints(data: memoryview, entries: Budget) -> np.ndarray:
     pieces = []
-    for number, wire, value in fields(data):
+    count = 0
+    for number, wire, value in fields(data, entries):
         if (number, wire) == (1, BYTES):
             pieces.append(varints(value))
         elif (number, wire) == (1, VARINT):
             pieces.append(np.array([value], np.uint64))
+        else:
+            continue
+        count += len(pieces[-1])
+        if count > MAX_ENTRIES:
+            raise ValueError(f"more than {MAX_ENTRIES} entries")
     return joined(pieces, np.uint64).view(np.int64)
 
 
@@ -197,17 +226,18 @@ def joined(pieces: list[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype)
 
 
-PARSERS: dict[int, Callable[[memoryview], Value]] = {
+PARSERS: dict[int, Callable[[memoryview, Budget], Value]] = {
     BYTES_LIST: parse_strings,
     FLOAT_LIST: parse_floats,
     INT64_LIST: parse_ints,
 }
 
 
-def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
+def fields(data: memoryview, budget: Budget) -> Iterator[tuple[int, int, Any]]:
     """(number, wire type, value) of each field of a protobuf message."""
     at, end = 0, len(data)
     while at < end:
+        budget.spend()
         key, at = (data[at], at + 1) if data[at] < 128 else varint(data, at)
         number, wire = key >> 3, key & 7
         if wire == BYTES:

@@ -13,6 +13,8 @@ import pytest
 
 from rbve.data.tfrecord import (
     MAX_RECORD,
+    SMALL,
+    Budget,
     Record,
     example,
     fields,
@@ -153,12 +155,19 @@ def test_an_absurd_length_is_refused(tmp_path: Path, length: int) -> None:
         read(path)
 
 
-def test_a_large_length_takes_no_memory(tmp_path: Path) -> None:
-    header = struct.pack("<Q", MAX_RECORD)
+@pytest.mark.parametrize(
+    ("length", "message"),
+    [
+        (SMALL, f"ends after 50 of the {SMALL} bytes"),
+        (MAX_RECORD, f"the shard would hold more than {SMALL} bytes"),
+    ],
+)
+def test_a_large_length_takes_no_memory(tmp_path: Path, length: int, message: str) -> None:
+    header = struct.pack("<Q", length)
     crc = mask(bitwise_crc32c(header))
     path = gzipped(tmp_path / "a", header + struct.pack("<I", crc) + b"x" * 50)
     tracemalloc.start()
-    with pytest.raises(ValueError, match="ends after 50 of the 268435456 bytes"):
+    with pytest.raises(ValueError, match=message):
         read(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -240,8 +249,40 @@ def field_bytes(number: int, data: bytes) -> bytes:
     return bytes([number << 3 | 2]) + varint_bytes(len(data)) + data
 
 
+ONES, EMPTIES = b"\x08\x01", b"\x0a\x00"  # the shortest numbers and strings
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        field_bytes(3, ONES * 270_000),
+        field_bytes(3, field_bytes(1, b"\x01" * 100_000) * 2),
+        field_bytes(2, EMPTIES * 270_000),
+        field_bytes(1, EMPTIES * 100_000) * 3,
+        field_bytes(1, b"\x10\x00" * 270_000),
+        b"\x20\x00" * 270_000,
+    ],
+)
+def test_many_short_fields_are_refused_before_they_take_time(body: bytes) -> None:
+    entry = field_bytes(1, b"n") + field_bytes(2, body)
+    whole = field_bytes(1, field_bytes(1, entry))
+    for data in (whole, field_bytes(1, field_bytes(1, entry) * 3), b"\x10\x00" * 270_000 + whole):
+        with pytest.raises(ValueError, match=r"more than \d+ (entries|fields)"):
+            parse_example(data)
+
+
+def test_a_shard_cannot_grow_without_limit(tmp_path: Path) -> None:
+    """Zeros shrink a thousand times; records stay below a hundred, whatever they say."""
+    file = tmp_path / "a"
+    write_shard(file, [bytes(1 << 23), bytes(1 << 23)])
+    with pytest.raises(ValueError, match=r"record 1 .*: with it the shard would hold more than"):
+        list(records(file))
+    write_shard(file, [bytes(1 << 23), b"x" * 100])
+    assert len(list(records(file))) == 2
+
+
 def test_fields_of_a_message() -> None:
-    found = list(fields(memoryview(b"\x08\x96\x01\x12\x02hi\x1d\x01\x02\x03\x04")))
+    found = list(fields(memoryview(b"\x08\x96\x01\x12\x02hi\x1d\x01\x02\x03\x04"), Budget(3)))
     assert [(number, wire) for number, wire, _ in found] == [(1, 0), (2, 2), (3, 5)]
     assert found[0][2] == 150
     assert bytes(found[1][2]) == b"hi"
