@@ -58,9 +58,10 @@ def numbers(dtype: np.dtype) -> Any:
         edges = [limits.min, limits.max, 0, 1]
         return st.sampled_from(edges) | st.integers(limits.min, limits.max)
     limits = np.finfo(dtype)
-    edges = [limits.max, limits.min, limits.tiny, limits.smallest_subnormal, -0.0, 1 / 3]
+    most = float(min(limits.max, np.finfo(np.float32).max))  # networks compute in 32 bits
+    edges = [most, -most, limits.tiny, limits.smallest_subnormal, -0.0, 1 / 3]
     edges += [-limits.smallest_subnormal, *([] if dtype.itemsize == 2 else [1e30, -1e30])]
-    floats = st.floats(allow_nan=False, allow_infinity=False, width=8 * dtype.itemsize)
+    floats = st.floats(-most, most, allow_nan=False, width=8 * dtype.itemsize)
     return st.sampled_from([float(edge) for edge in edges]) | floats
 
 
