@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rbve.data.dataset import Dataset
@@ -23,6 +24,7 @@ from rbve.data.logs.log import DAMAGE, Own, Report
 from rbve.data.logs.roles import Roles
 from rbve.data.logs.rows import observation_names, write_file
 from rbve.data.manifest import check_provenance
+from rbve.data.pages import absurdity
 from rbve.data.source import OnFault, Source, refuse
 
 __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
@@ -80,8 +82,11 @@ class ParquetLog:
         self.shape = own.shape if own is not None and own.features is None else None
         self.own = own if fits and options == Options() else None
 
-    def open(self) -> pq.ParquetFile:
-        return pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
+    def open(self, texts: Sequence[str] = ()) -> pq.ParquetFile:
+        """`texts` are columns whose values are read once each and stand by number in rows."""
+        return pq.ParquetFile(
+            self.path, buffer_size=BUFFER, pre_buffer=False, read_dictionary=list(texts)
+        )
 
     def settle(self, roles: Roles, options: Options) -> list[str]:
         return []
@@ -95,13 +100,19 @@ class ParquetLog:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         size = min(MAX_ROWS, max(1, BATCH_BYTES // max(1, self.batch_row_bytes(columns))))
         self.read_rows = 0
+        texts = [name for name in columns if is_text(self.types[name])]
         try:
-            with self.open() as file:
+            with self.open(texts) as file:
+                if reason := absurdity(file.metadata, self.path.stat().st_size, columns):
+                    self.report.fatal(
+                        "damaged file",
+                        f"{reason}; write it again with smaller row groups, or copy it again",
+                    )
                 for batch in file.iter_batches(size, columns=list(columns), use_threads=False):
-                    if len(batch):
-                        batch.validate(full=True)
-                        self.read_rows += len(batch)
-                        yield batch
+                    batch.validate(full=True)
+                    for piece in pieces(batch):
+                        self.read_rows += len(piece)
+                        yield written_out(piece, texts)
         except DAMAGE as error:
             self.report.damage(error, self.read_rows)
 
@@ -113,6 +124,32 @@ class ParquetLog:
             if pa.types.is_fixed_size_list(kind):
                 known += kind.list_size * 8
         return max(known, self.row_bytes)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
+
+
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch, in as many pieces as a long text needs that stands in every row of it."""
+    longest = 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+            longest += pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+    size = max(1, BATCH_BYTES // max(1, longest))
+    for start in range(0, len(batch), size):
+        yield batch.slice(start, size)
+
+
+def written_out(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:
+    """With the texts themselves instead of their numbers."""
+    columns = {
+        name: column.dictionary_decode()
+        if name in texts and pa.types.is_dictionary(column.type)
+        else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return pa.record_batch(columns)
 
 
 def stored(kind: pa.DataType) -> pa.DataType:

@@ -17,6 +17,7 @@ from rbve.data.manifest import NUMBERS
 from rbve.data.minari.jpeg import decode
 from rbve.data.minari.layout import FACTS, INFOS, METADATA, Layout, Raw
 from rbve.data.minari.spaces import Leaf
+from rbve.data.pages import absurdity
 from rbve.files import read_json
 
 COLUMNS = ("actions", "rewards", "terminations", "truncations")
@@ -83,10 +84,11 @@ def read_rows(file: Path, data_format: str) -> dict[str, pa.Array]:
     """The columns of one file, checked so that no value lies outside of it."""
     if data_format == "parquet":
         with pq.ParquetFile(file) as parquet:
-            meta = parquet.metadata
-            size = sum(meta.row_group(n).total_byte_size for n in range(meta.num_row_groups))
-            if max(size, meta.num_rows) > PACKED * file.stat().st_size:
+            meta, size = parquet.metadata, file.stat().st_size
+            if meta.num_rows > PACKED * size:
                 raise ValueError("says it has more rows than it holds")
+            if reason := absurdity(meta, size):
+                raise ValueError(reason)
             table = parquet.read()
     else:
         with pa.OSFile(str(file)) as stream, pa.ipc.open_file(stream) as reader:
