@@ -94,7 +94,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def policy(store: Path) -> Policy:
-    return rbve.train(store, "bve", steps=20, spec={"hidden": (8,), "batch_size": 16})
+    return rbve.train(store, "bc", steps=20, spec={"hidden": (8,), "batch_size": 16})
 
 
 # Legal actions
@@ -132,7 +132,7 @@ def test_no_masks_nothing_told(policy: Policy) -> None:
 
 
 def test_environments_inside_jax(policy: Policy, catch: Dataset, tmp_path: Path) -> None:
-    plain = rbve.train(catch, "bve", steps=20, spec={"hidden": (8,), "batch_size": 16})
+    plain = rbve.train(catch, "bc", steps=20, spec={"hidden": (8,), "batch_size": 16})
     masked = dataclasses.replace(plain, masked=True)
     with pytest.raises(ValueError, match="legal, and catch does not"):
         rbve.evaluate(masked, "catch", episodes=3)
@@ -303,8 +303,8 @@ def test_what_is_no_environment(policy: Policy, tmp_path: Path) -> None:
 
 
 def test_the_policy_of_a_folder(store: Path, tmp_path: Path) -> None:
-    rbve.train(store, "bve", steps=20, spec={"hidden": (8,)}, out=tmp_path / "runs")
-    (folder,) = (tmp_path / "runs").glob("bve-*")
+    rbve.train(store, "bc", steps=20, spec={"hidden": (8,)}, out=tmp_path / "runs")
+    (folder,) = (tmp_path / "runs").glob("bc-*")
     assert Policy.load(folder).actions == Policy.load(folder / POLICY).actions
     shown = run("evaluate", folder, "--env", "gymnasium:Doors-v0", "--episodes", 2)
     assert shown.code == 0, shown.err
