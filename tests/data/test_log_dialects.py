@@ -48,9 +48,10 @@ def test_other_separators_are_found(put: Put, sign: str, name: str) -> None:
 
 def test_the_header_decides_between_separators(put: Put) -> None:
     """Every row holds one comma too, so both signs cut all rows alike."""
-    data = joined(put(SHEET.replace("x;", "x,y;")), Options(decimal=",", time=""))
+    options = Options(decimal=",", time_format="%d.%m.%Y %H:%M")
+    data = joined(put(SHEET.replace("x;", "x,y;")), options)
     assert data.features is not None
-    assert data.features.names == ["time", "x,y"]
+    assert data.features.names == ["x,y"]
     data = joined(put("episode,x|y,action,reward\n1,a|b,0,1\n1,c|d,0,1\n"))
     assert data.features is not None
     assert data.features.columns[0].categories == ("a|b", "c|d")
@@ -187,6 +188,19 @@ def test_formats_that_read_nothing() -> None:
             Options(time_format=wrong)
 
 
+@pytest.mark.parametrize("times", [("31.01.2024", "1.02.2024"), ("2024-01-31", "2024-02-01")])
+def test_dates_are_no_categories(put: Put, times: tuple[str, str]) -> None:
+    path = put(TIMES.format(*times))
+    with pytest.raises(
+        ValueError, match=r"line 2: column 'time' holds .*, a date.*pass --time time"
+    ):
+        read(path, options=Options(time=""))
+    assert kinds(path, Options(time="")) == ["mixed types"]
+    data = joined(path, Options(time="", categorical=("time",)))
+    assert data.features is not None
+    assert data.features.columns[0].kind == "category"
+
+
 # Faults stop what would rest on them
 
 
@@ -211,6 +225,8 @@ def test_rows_and_signs_that_cannot_be_read_stop_an_audit(put: Put) -> None:
     done = run("inspect", path)
     assert (done.code, done.out) == (2, "")
     assert "line 3: 5 fields, and the header names 4; quote fields that hold ','" in done.err
+    done = run("inspect", put("episode,x,action,reward\n1,0,5,0,1\n"))  # in all rows
+    assert "line 2: 5 fields" in done.err
     path.write_bytes(PLAIN.replace("0.5", "é").encode("latin-1"))
     done = run("inspect", path)
     assert (done.code, done.out) == (2, "")

@@ -116,7 +116,8 @@ class Checks:
             first,
             lambda row: (
                 f"column {names[fault[row]]!r} is empty or not a finite value (in 32 bits) in an "
-                f"observation; fill the gap, or drop the row's episode or the column{self.choices}"
+                f"observation; {self.choices}fill the gap, take the row's episode out of the log, "
+                "or leave the column out of --observation"
             ),
         )
 
@@ -124,7 +125,7 @@ class Checks:
     def choices(self) -> str:
         if self.plan.features is None or self.plan.options.missing != "error":
             return ""
-        return ", or take gaps as the column's mean with --missing mean or --missing indicator"
+        return "pass --missing mean or --missing indicator to take gaps as the column's mean, or "
 
     def flags(self, table: Chunk, ends: np.ndarray, last: np.ndarray, first: int) -> None:
         names = [name for name in ("terminated", "truncated") if name in table]

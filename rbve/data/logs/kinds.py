@@ -150,6 +150,15 @@ class Settler:
         if not self.declared(name):
             if seen.number is not None:
                 self.mixed(name, seen, seen.number)
+            elif name not in self.roles.decisions and (seen.times or seen.formats):
+                written = "" if seen.times else f" ({advice(seen.formats)})"
+                self.refuse(
+                    name,
+                    seen.word,
+                    f"a date, which is neither a quantity nor a category; pass --time {name} if it "
+                    f"orders the rows{written}, or leave it out of --observation, or pass "
+                    f"--categorical {name} if these are names",
+                )
             elif seen.swapped and name not in self.roles.decisions:
                 self.refuse(
                     name,

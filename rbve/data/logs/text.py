@@ -172,6 +172,7 @@ class TextLog:
                 seen[name].add(block.column(name), rows)
             rows += len(block)
         if not rows:
+            self.report.stop()
             self.report.fatal("empty file", "holds a header and no row; a log needs decisions")
         settler = Settler(roles, options, self.report)
         self.types = {name: settler.type(name, seen[name]) for name in columns}
@@ -221,10 +222,11 @@ class TextLog:
                 f"line {line + 1}: not UTF-8 text ({found!r}); export the file again as UTF-8",
             )
         for row in self.ragged:
+            commas = ", decimal commas too" if self.delimiter == "," else ""
             self.report.unreadable(
                 "ragged row",
                 f"line {row.number}: {row.actual_columns} fields, and the header names "
-                f"{row.expected_columns}; quote fields that hold {self.delimiter!r}",
+                f"{row.expected_columns}; quote fields that hold {self.delimiter!r}{commas}",
             )
         self.ragged.clear()
 
