@@ -22,7 +22,7 @@ from rbve.networks.recurrent import Seen
 from rbve.policy import file
 from rbve.policy.legal import read_legal
 from rbve.policy.network import act_function, forward, recall, shown
-from rbve.policy.rows import read_rows
+from rbve.policy.rows import is_named, read_rows
 from rbve.types import Array, Head
 
 
@@ -104,9 +104,7 @@ class Policy:
         """
         if self.features is None:
             return []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return self.features.far(self._batch(observations)[0])
+        return self.features.far(read_rows(observations, self.obs_shape, self.features)[0])
 
     def _scores(self, obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         head = self._heads(obs)
@@ -141,8 +139,15 @@ class Policy:
         return self.obs_shape if self.features is None else (self.features.size,)
 
     def _batch(self, observation: Any) -> tuple[np.ndarray, bool]:
-        """Observations (B, ...) as the dataset holds them, and whether one alone was given."""
-        return read_rows(observation, self.obs_shape, self.features)
+        """Observations (B, ...) as the dataset holds them, and whether one alone was given.
+
+        Rows by column name with values far outside the training data draw a warning.
+        """
+        obs, single = read_rows(observation, self.obs_shape, self.features)
+        if self.features and is_named(observation) and (far := self.features.far(obs)):
+            more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""
+            warnings.warn(f"far outside the training data: {far[0]}{more}", stacklevel=3)
+        return obs, single
 
     def _heads(self, obs: np.ndarray) -> Head:
         if self.memory:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,21 +14,14 @@ from rbve.data.features import Features
 def read_rows(
     observation: Any, shape: tuple[int, ...], features: Features | None
 ) -> tuple[np.ndarray, bool]:
-    """Observations (B, ...), and whether one alone was given.
-
-    Rows by column name with values far outside the training data draw a warning.
-    """
+    """Observations (B, ...), and whether one alone was given."""
     if is_named(observation):
         if features is None:
             raise ValueError(
                 "the data this policy learned from had no named columns; give numbers of shape "
                 f"{shape}"
             )
-        rows = features.rows(observation)
-        if far := features.far(rows):
-            more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""
-            warnings.warn(f"far outside the training data: {far[0]}{more}", stacklevel=4)
-        return rows, isinstance(observation, Mapping)
+        return features.rows(observation), isinstance(observation, Mapping)
     refuse_ragged(observation)
     obs = np.asarray(observation)
     if obs.dtype.kind not in "biuf":
