@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.logs import joined, joined_with_notes, said
 
@@ -71,6 +73,15 @@ def test_without_a_time_rows_stay_in_the_order_of_the_file(make: Make) -> None:
     data, notes = joined_with_notes(path, Options(time="", observation=("x", "word")))
     same(data, joined(make(**taken(columns, np.arange(1400)))))
     assert said(notes, "ordered as they stand")
+
+
+def test_different_ids_are_different_episodes(tmp_path: Path) -> None:
+    """Of numbers too that Python hashes alike."""
+    columns = {"episode": [-1.0, -2.0, -1.0, -2.0], "time": [0, 0, 1, 1], "x": [0, 2, 1, 3]}
+    table = pa.table({**columns, "action": [0, 1, 0, 1], "reward": [1.0, 2.0, 3.0, 4.0]})
+    pq.write_table(table, tmp_path / "log.parquet")
+    data = joined(tmp_path / "log.parquet")
+    assert data.episode_return.tolist() == [4.0, 6.0]
 
 
 def test_a_final_row_comes_last(make: Make) -> None:

@@ -39,7 +39,8 @@ def interleaved(log: Log, name: str) -> Interleaved | None:
         if pa.types.is_integer(values.type) and not values.null_count:
             keys.append(values.to_numpy(zero_copy_only=False).astype(np.int64))
         else:
-            keys.append(np.array([hash(value) for value in values.to_pylist()], np.int64))
+            # Of their texts: equal hashes have, among others, the numbers -1 and -2.
+            keys.append(np.array([hash(str(value)) for value in values.to_pylist()], np.int64))
         starts.append(rows + first)
         rows += len(batch)
     if runs.rising or not keys:
