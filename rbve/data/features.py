@@ -109,8 +109,8 @@ def is_finite32(values: np.ndarray) -> np.ndarray:
 
 
 def is_nothing(value: Any) -> bool:
-    """None, NaN of any type, and what pandas writes for them."""
-    return value is None or str(value) in ("nan", "<NA>", "NaT")
+    """None, NaN of any type, and what pandas has for them; no text, which may be a category."""
+    return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
 
 
 def category_name(value: Any) -> str:

@@ -19,7 +19,7 @@ from support.logs import joined, joined_with_notes, said
 import rbve
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.features import OTHER, Feature, Features
-from rbve.data.logs import Options, from_toml
+from rbve.data.logs import Options, from_toml, survey
 from rbve.policy import Policy
 from rbve.training.run import POLICY, train_members
 from rbve.training.spec import Job
@@ -192,6 +192,16 @@ def test_a_policy_takes_gaps_as_training_did(policy: Policy, nothing: Any) -> No
     np.testing.assert_array_equal(policy.q_values(rows), held)
 
 
+def test_a_category_may_be_called_nan(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text('episode,bread,action,reward\n0,"nan",0,1\n0,"pita",1,1\n')
+    features = joined(path, Options(categorical=("bread",))).features
+    assert features is not None
+    assert features.rows([{"bread": "nan"}, {"bread": "pita"}]).tolist() == [[0], [1]]
+    with pytest.raises(ValueError, match="row 0: column 'bread' takes a category; got nan"):
+        features.rows({"bread": math.nan})
+
+
 def test_an_absent_column_is_not_a_gap(policy: Policy) -> None:
     with pytest.raises(ValueError, match=r"row 0 lacks the column 'age'.*None where it is missing"):
         policy.decide({"ward": "A"})
@@ -262,6 +272,18 @@ def test_rare_categories_are_pooled(tmp_path: Path) -> None:
     assert strict is not None
     with pytest.raises(ValueError, match="row 0: column 'w': category 'new' is not in the data"):
         strict.rows({"w": "new"})
+
+
+def test_too_many_categories_to_count_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counting ends with the limit, so a name of many rows could pass for a rare one."""
+    monkeypatch.setattr(survey, "MAX_RARE", 4)
+    path = tmp_path / "log.csv"
+    wards = [*"ABCDE", *["F"] * 9]
+    path.write_text("w,action,reward\n" + "".join(f"{w},{k % 2},1\n" for k, w in enumerate(wards)))
+    with pytest.raises(ValueError, match="column 'w' holds more than 4 different texts"):
+        joined(path, Options(ends="each", rare=3))
 
 
 def test_sparse_numbers_are_bounded(tmp_path: Path) -> None:

@@ -107,14 +107,18 @@ class Survey:
             self.found[f"action {name}"] = Ids() if by_id[0] else Words(MAX_ACTIONS)
         return by_id[0]
 
+    @property
+    def most_names(self) -> int:
+        """Of a column's categories that are counted."""
+        return MAX_RARE if self.options.rare else MAX_CATEGORIES
+
     def gather_features(self) -> None:
-        most = MAX_RARE if self.options.rare else MAX_CATEGORIES
         for name, following in self.pairs():
             kinds = [self.kind(each) for each in (name, following) if each is not None]
             words = name in self.options.categorical or any(map(is_category, kinds))
             for each in (name, following):
                 if each is not None:
-                    self.found[each] = Words(most) if words else Numbers()
+                    self.found[each] = Words(self.most_names) if words else Numbers()
         for name in self.options.categorical:
             if name not in self.roles.observation:
                 self.report.fault(
@@ -235,11 +239,13 @@ class Survey:
                 f"column {name!r}: {pooled} of {len(counts)} categories are in fewer than "
                 f"{self.options.rare} rows and become {OTHER!r}"
             )
-        if len(names) > MAX_CATEGORIES:
+        if len(names) > MAX_CATEGORIES or len(counts) > self.most_names:
+            limit = MAX_CATEGORIES if len(names) > MAX_CATEGORIES else self.most_names
+            more = "more" if self.options.rare else "the rare ones"
             self.report.fault(
                 "too many categories",
-                f"column {name!r} holds more than {MAX_CATEGORIES} different texts; leave it out "
-                "of --observation, or pool the rare ones with --rare N",
+                f"column {name!r} holds more than {limit} different texts; leave it out of "
+                f"--observation, or pool {more} with --rare N",
             )
             names = set(sorted(names)[:MAX_CATEGORIES])
         if names and all(looks_numeric(each) for each in names) and is_category(self.kind(name)):
