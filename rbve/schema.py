@@ -1,8 +1,9 @@
 """What a JSON file has to hold, checked where it is read: a wrong field is one line that names it.
 
-A schema is a type (float: any number, whole ones too), None for null, a tuple of alternatives, a
-list with the schema of every item, or a dict with the schema of every field. A field whose name
-ends in "?" may be absent; "*" stands for every field that is not named.
+A schema is a type (float: any number, whole ones too), FINITE (such a number, but no NaN or
+infinity), None for null, a tuple of alternatives, a list with the schema of every item, or a dict
+with the schema of every field. A field whose name ends in "?" may be absent; "*" stands for every
+field that is not named.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ from typing import Any
 
 Schema = Any
 LARGEST = 2**63 - 1  # of whole numbers; more digits are damage, and overflow where they are used
-NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+FINITE = "finite"
+NAMES = {
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    FINITE: "a finite number",
+}
 
 
 def check(content: Any, schema: Schema, where: str, field: str = "") -> None:
@@ -41,14 +49,19 @@ def fits(content: Any, schema: Schema) -> bool:
     """Whether it is of the kind, whatever is inside."""
     if schema is None:
         return content is None
-    if schema is float:  # a whole number may have more digits than a float can count
-        return type(content) is float or (
-            type(content) is int and abs(content) <= sys.float_info.max
-        )
+    if schema is float:
+        return type(content) is float or is_finite(content)
+    if schema == FINITE:
+        return is_finite(content)
     if schema is int:
         return type(content) is int and abs(content) <= LARGEST
     kind = schema if isinstance(schema, type) else type(schema)
     return type(content) is kind
+
+
+def is_finite(value: Any) -> bool:
+    # A whole number may have more digits than a float can count.
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def wrong(content: Any, kinds: tuple[Schema, ...], where: str, field: str) -> ValueError:

@@ -9,7 +9,6 @@ missing category as none of its levels; with an indicator one more input says th
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -17,6 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rbve.registry import did_you_mean
+from rbve.schema import is_finite
 
 BOOLS = ("False", "True")
 Missing = Literal["error", "mean", "indicator"]
@@ -228,8 +228,3 @@ def column_of(entry: Any) -> Feature | None:
     known: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
     found = Feature(entry["name"], **known, **shared)
     return found if found.scale > 0 and found.clip > 0 and found.low <= found.high else None
-
-
-def is_finite(value: Any) -> bool:
-    # A whole number may have more digits than a float can count.
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max

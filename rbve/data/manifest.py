@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from rbve import schema
 from rbve.data.episode import OPTIONAL_COLUMNS
-from rbve.data.features import is_finite
 from rbve.files import read_json, restore
 
 SCHEMA = 1
@@ -40,23 +40,17 @@ FIELDS = {
     "columns": dict,
     "provenance": dict,
 }
-# Entries of the provenance that are used, where they are there and not null.
-PROVENANCE: dict[str, type] = {
-    "env": str,
-    "behaviour": str,
-    "format": str,
-    "rewards": str,
-    "noise": float,
-    "epsilon": float,
-    "keep": float,
-    "recorded_episodes": int,
-    "late_return": float,
-    "reference": dict,
-    "agent": dict,
-    "select": list,
+NUMBER, TEXT = (schema.FINITE, None), (str, None)
+# Entries of the provenance that are used; the rest is free.
+PROVENANCE = {
+    **dict.fromkeys(("env?", "behaviour?", "format?", "rewards?"), TEXT),
+    **dict.fromkeys(("noise?", "epsilon?", "keep?", "late_return?"), NUMBER),
+    "recorded_episodes?": (int, None),
+    "reference?": ({"online?": NUMBER, "random?": NUMBER, "source?": TEXT}, None),
+    "policy?": ({"job?": {"data?": dict}}, None),
+    "agent?": (dict, None),
+    "select?": (list, None),
 }
-REFERENCE: dict[str, type] = {"online": float, "random": float, "source": str}
-NAMES = {str: "a text", float: "a number", int: "a whole number", dict: "an object", list: "a list"}
 COLUMN_FIELDS = {"file": str, "dtype": str, "shape": list, "count": int, "crc32": int}
 
 
@@ -135,20 +129,9 @@ def read_provenance(path: Path) -> dict[str, Any]:
 
 
 def check_provenance(provenance: dict[str, Any], where: str) -> None:
-    """What is read of it elsewhere has its type, or is None; the rest is free."""
-    check_entries(provenance, PROVENANCE, f"{where}: provenance")
-    check_entries(provenance.get("reference") or {}, REFERENCE, f"{where}: reference")
-
-
-def check_entries(content: dict[str, Any], kinds: dict[str, type], where: str) -> None:
-    for name, kind in kinds.items():
-        value = content.get(name)
-        right = is_finite(value) if kind is float else type(value) is kind
-        if value is not None and not right:
-            raise ValueError(
-                f"{where}: {name!r} is {value!r:.40} and not {NAMES[kind]}; correct the entry or "
-                "remove it"
-            )
+    """What is read of it elsewhere has its type, or is null."""
+    where = f"{where}: malformed provenance; correct this entry or remove it"
+    schema.check(provenance, PROVENANCE, where)
 
 
 def check_column(name: str, column: Any, num_actions: int, where: str) -> None:

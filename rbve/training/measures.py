@@ -54,7 +54,7 @@ def recording(provenance: dict[str, Any], ref: DataRef) -> dict[str, Any] | None
         return None
     made = {name: value for name, value in provenance.items() if name not in OF_ONE_DRAW}
     notes = (ref.side != "all") + (ref.keep != 1)
-    selected = made.pop("select", [])
+    selected = made.pop("select", None) or []
     if stored := selected[: len(selected) - notes]:
         made["select"] = stored
     if ref.action == "executed":

@@ -234,6 +234,7 @@ PROVENANCE: dict[str, Any] = {
     "recorded_episodes": 12,
     "late_return": 1.5,
     "reference": {"online": 1, "random": 0.5, "source": "proxy"},
+    "policy": {"job": {"data": {"path": "data"}}, "return": 0.5},
     "agent": {"steps": 100},
     "select": ["some"],
     "their own": [1, {"a": None}],
@@ -241,7 +242,7 @@ PROVENANCE: dict[str, Any] = {
 PARTS = [name for name in PROVENANCE if name != "their own"]
 
 
-@pytest.mark.parametrize("name", [*PARTS, "reference.online", "reference.random"])
+@pytest.mark.parametrize("name", [*PARTS, "reference.online", "reference.random", "policy.job"])
 def test_malformed_provenance_is_refused(tmp_path: Path, name: str) -> None:
     outer, _, inner = name.partition(".")
     for wrong in WRONG:
@@ -254,17 +255,17 @@ def test_malformed_provenance_is_refused(tmp_path: Path, name: str) -> None:
             continue
         provenance = {**PROVENANCE, outer: value}
         data = Dataset.from_episodes([numbered(0)], 3, provenance)
-        with pytest.raises(ValueError, match=rf"native: .*'{inner or outer}' is"):
+        with pytest.raises(ValueError, match=rf"native: .* {name} must be"):
             write(data, tmp_path / "native")
         write(Dataset.from_episodes([numbered(0)], 3, PROVENANCE), tmp_path / "native")
         edit(
             tmp_path / "native", lambda manifest, made=provenance: manifest.update(provenance=made)
         )
-        with pytest.raises(ValueError, match=rf"manifest\.json: .*'{inner or outer}' is"):
+        with pytest.raises(ValueError, match=rf"manifest\.json: .* {name} must be"):
             load(tmp_path / "native")
         for file in ("data.npz", "data.parquet"):
             write(data, tmp_path / file)
-            with pytest.raises(ValueError, match=rf"{file}: .*'{inner or outer}' is"):
+            with pytest.raises(ValueError, match=rf"{file}: .* {name} must be"):
                 load(tmp_path / file)
             (tmp_path / file).unlink()
         shutil.rmtree(tmp_path / "native")

@@ -1,5 +1,6 @@
 """What rows tell of how data was recorded: equal for replicates, different for other data."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,11 @@ def test_what_was_selected_before_it_was_stored_is_other_data(
     assert told(below) != told(data)
     ref = DataRef("", keep=0.5)
     assert told(ref.of(below), ref) == told(below)
+
+
+def test_nothing_selected_may_be_null(recordings: dict[str, Dataset]) -> None:
+    data = recordings["first"]
+    assert told(replace(data, provenance={**data.provenance, "select": None})) == told(data)
 
 
 def test_logs_tell_no_recording(recordings: dict[str, Dataset]) -> None:

@@ -60,10 +60,10 @@ class Writer:
         features: Features | None = None,
     ) -> None:
         self.path = Path(path)
+        check_provenance(provenance or {}, f"{self.path}")
         refuse_to_replace(self.path, overwrite, holds_dataset, strangers)
         if holds_dataset(self.path):
             shutil.rmtree(self.path)
-        check_provenance(provenance or {}, f"{self.path}")
         self.path.mkdir(parents=True, exist_ok=True)
         self.manifest: dict[str, Any] = {
             "format": "rbve",
