@@ -54,6 +54,14 @@ FACTS = {
     "env?": (str, None),
     **{f"{name}_return?": (float, None) for name in RETURNS},
     "source?": {"*": VALUE},
+    "recording?": (
+        {
+            **dict.fromkeys(("env?", "behaviour?"), (str, None)),
+            **dict.fromkeys(("noise?", "epsilon?", "keep?"), (float, None)),
+        },
+        None,
+    ),
+    "possible_returns?": [float],
     "reference_source?": str,
     "evaluated?": {"*": VALUE},
 }

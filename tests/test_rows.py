@@ -40,6 +40,14 @@ HEADER = {
         "random_return": None,
         "reference_return": 1.0,
         "source": {"behaviour": "uniform", "noise": 0.0},
+        "recording": {
+            "env": "catch",
+            "behaviour": "policy",
+            "noise": 0.5,
+            "epsilon": 0.1,
+            "keep": 0.5,
+        },
+        "possible_returns": [-1.0, 1.0],
     },
 }
 ROWS = [

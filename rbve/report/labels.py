@@ -68,7 +68,7 @@ def recording_label(recording: Mapping[str, Any]) -> str:
         acts = epsilon is not None and recording.get("behaviour") != "uniform"
         share = f" ε {brief(epsilon)}" if acts else ""
         labels.append(f"{recording.get('behaviour')}{share}")
-    if recording.get("keep", 1.0) != 1.0:
+    if recording.get("keep") not in (None, 1.0):
         labels.append(f"{100 * recording['keep']:g}% recorded")
     return " · ".join(labels)
 
