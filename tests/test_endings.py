@@ -108,9 +108,9 @@ def test_going_on_from_the_checkpoint_before_is_told(catch_path: Path, tmp_path:
     file.write_bytes(file.read_bytes()[:-1])
     found = run(*command)
     assert found.code == 0
-    (note,) = (line for line in found.err.splitlines() if line.startswith("note: "))
+    (note,) = (line for line in found.err.splitlines() if "going on from" in line)
+    assert note.startswith(f"note: {file}: ")
     assert note.endswith("; going on from the checkpoint before it, at update 20")
-    assert str(file) in note
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["inspect", "DATA"]])

@@ -78,13 +78,13 @@ def fit_encoder(dataset: Dataset, within: Reach, seed: int) -> Encoder:
 
 
 def inputs(dataset: Dataset, raw: np.ndarray) -> np.ndarray:
-    """(n, D) float64; pictures averaged down, categories one-hot, what is not finite 0."""
+    """(n, D) float64; pictures averaged down, categories one-hot, what 32 bits do not hold 0."""
     if dataset.features is not None:
         values = dataset.features.encode(raw)
     else:
         values = smaller(raw.astype(np.float64))
     values = values.reshape(len(raw), -1).astype(np.float64)
-    return np.nan_to_num(values, posinf=0.0, neginf=0.0)
+    return np.where(np.abs(values) <= np.finfo(np.float32).max, values, 0.0)
 
 
 def smaller(pictures: np.ndarray) -> np.ndarray:

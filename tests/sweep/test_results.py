@@ -12,6 +12,20 @@ from rbve import rows
 from rbve.rows import Row, Run
 from rbve.sweep import results
 
+AUDIT = {
+    "verdict": "fine",
+    "findings": [],
+    "notes": [],
+    "episodes": 60,
+    "transitions": 540,
+    "observation": "10 × 5 float32",
+    "executed_differs": None,
+    "actions": {"left": 0.25},
+    "length": {"mean": 9.0},
+    "returns": {"mean": -0.5},
+    "ends": {"terminated": 60},
+}
+
 
 def run(job: str, finished: bool = True) -> Run:
     name = "final/return" if finished else "return"
@@ -28,7 +42,7 @@ def study(tmp_path: Path) -> Path:
     (out / "experiments").mkdir()
     (out / "experiments" / "bsuite.json").write_text(json.dumps({"jobs": ["a", "b", "half", "c"]}))
     rows.write(run("chain/1"), out / "theory" / "improvement" / "rows" / "chain" / "1.jsonl")
-    (out / "audits.json").write_text('{"data/x/1": {"verdict": "fine"}}')
+    (out / "audits.json").write_text(json.dumps({"data/x/1": AUDIT}))
     return out
 
 
@@ -38,7 +52,7 @@ def test_finished_runs_of_experiments_are_kept(study: Path, tmp_path: Path) -> N
     assert rows.find([out]) == [run("a"), run("b")]  # theory's runs are not among them
     assert results.theory_runs([out]) == {"improvement": [run("chain/1")]}
     assert results.jobs_of([out]) == {"bsuite": {"a", "b", "half", "c"}}
-    assert json.loads((out / "audits.json").read_text()) == {"data/x/1": {"verdict": "fine"}}
+    assert json.loads((out / "audits.json").read_text()) == {"data/x/1": AUDIT}
     assert {file.name for file in out.rglob("*") if file.is_file()} == {
         "rows.jsonl.gz", "theory.jsonl.gz", "bsuite.json", "audits.json",
     }  # fmt: skip
@@ -66,7 +80,7 @@ def test_studies_are_packed_together(study: Path, tmp_path: Path) -> None:
     rows.write(run("a"), other / "runs" / "a" / rows.FILE)  # shared: kept once
     (other / "experiments").mkdir()
     (other / "experiments" / "minatar.json").write_text(json.dumps({"jobs": ["m", "a"]}))
-    audit = {"data/x/0": {"verdict": "fine"}, "data/x/1": {"verdict": "fine"}}
+    audit = {"data/x/0": AUDIT, "data/x/1": AUDIT}
     (other / "audits.json").write_text(json.dumps(audit))
     assert results.pack([out, other], out) == results.Packed(runs=3, left_out=0, theory=1)
     assert {each.job for each in rows.find([out])} == {"a", "b", "m"}
@@ -104,7 +118,7 @@ def test_two_recordings_of_a_kind_keep_an_audit_each(tmp_path: Path) -> None:
         rows.write(run(mark)._replace(spec=spec), out / "runs" / mark / rows.FILE)
         (out / "experiments").mkdir()
         (out / "experiments" / f"{experiment}.json").write_text(json.dumps({"jobs": [mark]}))
-        audit = {"data/catch-0/1": {"verdict": "fine", "fingerprint": mark}}
+        audit = {"data/catch-0/1": {**AUDIT, "fingerprint": mark}}
         (out / "audits.json").write_text(json.dumps(audit))
         return out
 
