@@ -12,6 +12,7 @@ import pytest
 from support.cli import run
 
 from rbve import Policy, console, rows
+from rbve.commands import ending
 from rbve.training.run import CHECKPOINT, POLICY
 
 TRAIN = ("--steps", "40", "--every", "20", "--eval-episodes", "4", "--batch-size", "8")
@@ -64,6 +65,21 @@ def test_a_bug_outside_the_functions_of_an_algorithm_file_has_its_traceback(
     with pytest.raises(ValueError, match=r"own\.py: cannot be imported") as caught:
         run("train", catch_path, "--out", tmp_path / "runs", "--algorithm", file, *TRAIN)
     assert isinstance(caught.value.__cause__, NameError)
+
+
+def test_code_beside_the_package_is_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though its path begins like that of the package."""
+    monkeypatch.setattr(ending, "PACKAGE", str(tmp_path / "rbve"))
+    monkeypatch.setattr(ending, "STANDARD", str(Path(__file__).parent))
+    for name, own in (("rbve_own.py", True), ("rbve/part.py", False)):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("raise ValueError('wrong')")
+        with pytest.raises(ValueError, match="wrong") as caught:
+            exec(compile(file.read_text(), file, "exec"))
+        assert ending.is_of_user_code(caught.value) == own
 
 
 @pytest.mark.parametrize(

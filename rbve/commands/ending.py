@@ -131,7 +131,7 @@ def is_of_user_code(error: BaseException | None) -> bool:
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     foreign = (
         Path(file).is_file()
-        and not file.startswith((PACKAGE, STANDARD))
+        and not file.startswith((PACKAGE + os.sep, STANDARD + os.sep))
         and not INSTALLED & set(Path(file).parts)
         for file in files
     )
