@@ -60,10 +60,13 @@ class Lanes:
             env.close()
 
 
-def open_lanes(name: str, noise: float = 0.0, count: int = LANES) -> Lanes:
-    """Lanes of the environment with this name."""
-    made = [envs.load(name, noise) for _ in range(count)]
-    return Lanes([env for env in made if not isinstance(env, Env)])
+def open_lanes(
+    name: str, noise: float = 0.0, count: int = LANES, first: HostEnv | None = None
+) -> Lanes:
+    """Lanes of the environment with this name; the first may be made already."""
+    made = [] if first is None else [first]
+    more = (envs.load(name, noise) for _ in range(count - len(made)))
+    return Lanes([*made, *(env for env in more if not isinstance(env, Env))])
 
 
 def reset(env: HostEnv, seed: int) -> Outcome:

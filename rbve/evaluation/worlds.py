@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from rbve import envs
 from rbve.envs._objects import Stepped, adopt
 from rbve.envs.base import Env, HostEnv
-from rbve.evaluation.lanes import LANES, Lanes
+from rbve.evaluation.lanes import LANES, Lanes, open_lanes
 from rbve.policy.legal import ALL
 
 REMEDY = "if all of them are, say so with --legal all (legal='all')"
@@ -31,12 +31,8 @@ def opened(
     if isinstance(made, Env):
         yield lanes_of(made, episodes) if on_host else made
         return
-    others = (envs.load(env, noise) for _ in range(min(episodes, LANES) - 1))
-    lanes = Lanes([made, *(each for each in others if not isinstance(each, Env))])
-    try:
+    with closing(open_lanes(env, noise, min(episodes, LANES), made)) as lanes:
         yield lanes
-    finally:
-        lanes.close()
 
 
 def lanes_of(env: Env | HostEnv, episodes: int) -> Lanes:

@@ -17,15 +17,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rbve import envs, stopping
+from rbve import stopping
 from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.envs.base import Env
 from rbve.evaluation.fit import category_codes, frames_in
 from rbve.evaluation.host import evaluate_on_host
-from rbve.evaluation.lanes import LANES, open_lanes
+from rbve.evaluation.lanes import Lanes
 from rbve.evaluation.rollout import make_rollout
-from rbve.evaluation.worlds import check_legal
+from rbve.evaluation.worlds import check_legal, opened
 from rbve.files import locked
 from rbve.policy import act_function
 from rbve.stopping import Stopped
@@ -77,8 +77,8 @@ def train_members(
     program = make_program(spec, table.layout, group.split)
     for note in weight_notes(jobs, program.options, table.g_scale.tolist()):
         warnings.warn(note, stacklevel=2)
-    evaluate = make_evaluator(spec, program, datasets[0])
     with ExitStack() as stack:
+        evaluate = stack.enter_context(evaluating(spec, program, datasets[0]))
         for folder in folders:
             stack.enter_context(locked(folder))
         members, damage = [], []
@@ -250,20 +250,25 @@ class Pace:
         self.updates = int(np.clip(fitting, self.updates // 4, 4 * self.updates)) + 1
 
 
-def make_evaluator(spec: Spec, program: Program, dataset: Dataset) -> Callable[..., Any]:
+@contextmanager
+def evaluating(spec: Spec, program: Program, dataset: Dataset) -> Iterator[Callable[..., Any]]:
+    """(state, member, until): figures of the policy at that step; None without an environment."""
     if spec.env is None:
-        return lambda state, member, until: None
-    env: Any = envs.load(spec.env)
-    check_fit(spec.env, env, dataset, spec.stack)
+        yield lambda state, member, until: None
+        return
+    with opened(spec.env, episodes=spec.eval_episodes) as world:
+        check_fit(spec.env, world, dataset, spec.stack)
+        remedy = f"train with --env none, then use `rbve evaluate --env {spec.env} --legal all`"
+        check_legal(world, dataset.legal is not None, None, remedy)
+        yield make_evaluator(spec, program, dataset, world)
+
+
+def make_evaluator(
+    spec: Spec, program: Program, dataset: Dataset, env: Env | Lanes
+) -> Callable[..., Any]:
     if not isinstance(env, Env):
-        env.close()
-        env = open_lanes(spec.env, count=min(spec.eval_episodes, LANES))
-    remedy = f"train with --env none, then use `rbve evaluate --env {spec.env} --legal all`"
-    check_legal(env, dataset.legal is not None, None, remedy)
-    if not isinstance(env, Env):
-        lanes = env
         return lambda state, member, until: evaluate_on_host(
-            lanes,
+            env,
             member.policy(state),
             spec.eval_episodes,
             spec.eval_epsilon,

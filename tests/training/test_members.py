@@ -14,6 +14,7 @@ import pytest
 
 from rbve import rows
 from rbve.data import Dataset, Episode
+from rbve.evaluation.lanes import Lanes
 from rbve.policy import Policy
 from rbve.sweep import local
 from rbve.training import run
@@ -262,11 +263,15 @@ def test_outside_jax_members_play_episodes_of_their_own(monkeypatch: pytest.Monk
     episode = Episode.from_steps(np.zeros((3, 4)), [0, 1], [1.0, 1.0], terminated=True)
     data = Dataset.from_episodes([episode], 2)
     spec, _ = resolve(Spec("bve", env="gymnasium:CartPole-v1", steps=10, every=5), {})
-    evaluate = run.make_evaluator(spec, None, data)  # type: ignore[arg-type]
-    for number in (0, 1):
-        member = SimpleNamespace(job=SimpleNamespace(seed=number), policy=lambda state: None)
-        evaluate(None, member, 5)
+    closed: list[Lanes] = []
+    monkeypatch.setattr(Lanes, "close", lambda lanes: closed.append(lanes))
+    with run.evaluating(spec, None, data) as evaluate:  # type: ignore[arg-type]
+        for number in (0, 1):
+            member = SimpleNamespace(job=SimpleNamespace(seed=number), policy=lambda state: None)
+            evaluate(None, member, 5)
+        assert not closed
     assert seen == [(5, 0), (5, 1)]
+    assert len(closed) == 1
 
 
 @pytest.mark.parametrize("algorithm", ["rbve", "bcq"])
