@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import secrets
 import shutil
 import stat
@@ -110,6 +111,15 @@ def locked(path: Path) -> Iterator[None]:
     finally:
         file.unlink(missing_ok=True)  # still locked, so no other process has taken it over
         os.close(handle)
+
+
+def allow_open_files(count: int) -> None:
+    """Before so many locks are taken: each holds a file, and many systems allow only 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = count + 512
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def lock_handle(file: Path, path: Path) -> int:

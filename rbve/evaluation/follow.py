@@ -29,7 +29,7 @@ from rbve.evaluation.fit import check_play, frames_joined
 from rbve.evaluation.host import evaluate_on_host
 from rbve.evaluation.rollout import Evaluation, make_rollout
 from rbve.evaluation.worlds import check_legal, opened
-from rbve.files import locked
+from rbve.files import allow_open_files, locked
 from rbve.policy import Policy
 from rbve.policy.file import POLICY
 from rbve.training.measures import final_rows, normalised
@@ -132,6 +132,7 @@ def follow(
                 raise ValueError(
                     f"{out}: no {rows.FILE} below; train with `rbve train ... --out {out}`"
                 )
+            allow_open_files(len(folders))
             for folder in folders:
                 if folder in refused:
                     continue

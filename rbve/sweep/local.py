@@ -7,7 +7,6 @@ resumes from it, so how jobs are bundled, and on how many devices, changes nothi
 from __future__ import annotations
 
 import queue
-import resource
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ import jax
 from rbve import stopping
 from rbve.data.dataset import Dataset
 from rbve.data.formats import load
+from rbve.files import allow_open_files
 from rbve.training.member import Damaged
 from rbve.training.parallel import check
 from rbve.training.run import Progress, is_finished, train_members
@@ -155,12 +155,3 @@ def on_all_devices(work: Callable[[Any], None], items: Sequence[Any], each: int 
         raise
     if errors:
         raise errors[0]
-
-
-def allow_open_files(count: int) -> None:
-    """Every run that trains holds a lock, and many systems allow a process 1,024 files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + 512
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -251,6 +253,21 @@ def test_runs_of_another_game_are_named_and_left_out(job: Job, tmp_path: Path) -
     with pytest.raises(ValueError, match=r"alien: catch has .*: 1 of 3$"):
         follow.follow(runs, Plan(env="catch", episodes=5), once=True)
     assert (runs / "begun" / follow.WAITING).is_dir()
+
+
+def test_more_runs_than_files_may_be_open(tmp_path: Path) -> None:
+    """Each is locked while it is followed."""
+    for number in range(80):
+        file = tmp_path / str(number) / rows.FILE
+        rows.write(rows.Run(str(number), {"spec": {"env": None}}, {}, []), file)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = len(os.listdir("/proc/self/fd")) + 20
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, before[1]))
+    try:
+        with pytest.raises(ValueError, match="the run names no environment"):
+            follow.follow(tmp_path, Plan(), once=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_what_is_not_finished_is_told(job: Job, tmp_path: Path) -> None:
