@@ -26,6 +26,9 @@ PACKED = "rows.jsonl.gz"
 MOST_BYTES = 1 << 28  # of a file of rows, unpacked; a study of a thousand runs has 32 MB
 LONGEST_LINE = 1 << 24
 
+OUTSIDE = "values_outside"  # share of claimed values outside the returns that rewards allow
+TOLERATED_OUTSIDE = 0.05  # so little of it is not worth a word
+
 DAMAGE = (ValueError, KeyError, TypeError, IndexError, RecursionError)
 VALUE = (str, bool, int, float, None, list)
 # What reports, evaluators and policies read of a job and of its data; theory has other fields.

@@ -35,7 +35,7 @@ from rbve.report.labels import (
     ramp,
 )
 from rbve.report.statistics import Estimate
-from rbve.rows import Run
+from rbve.rows import OUTSIDE, Run
 
 MEASURES = ("return", "normalised_return", "overestimation", "value_error", "action_gap")
 # How often is measured does not make a method; the network's seed and its data are its members.
@@ -81,7 +81,7 @@ class Method:
     @cached_property
     def values_outside(self) -> Estimate:
         """Share of claimed values outside the returns that the rewards of the data allow."""
-        return statistics.estimate(self.finals("values_outside"), self.datasets)
+        return statistics.estimate(self.finals(OUTSIDE), self.datasets)
 
     @cached_property
     def curve(self) -> list[tuple[int, Estimate]]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from rbve.report import table
 from rbve.report.summary import Method, Problem
-
-TOLERATED = 0.05  # share of claimed values outside the possible returns that needs no word
+from rbve.rows import TOLERATED_OUTSIDE
 
 
 def headline(problem: Problem) -> list[str]:
@@ -63,7 +62,11 @@ def overestimation_words(problem: Problem) -> list[str]:
 
 def outside_words(problem: Problem) -> list[str]:
     shares = {m.name: m.values_outside.mean for m in problem.methods if m.values_outside.n}
-    high = [f"{name} {table.percent(share)}" for name, share in shares.items() if share > TOLERATED]
+    high = [
+        f"{name} {table.percent(share)}"
+        for name, share in shares.items()
+        if share > TOLERATED_OUTSIDE
+    ]
     if not high:
         return []
     return [f"Claimed values outside the returns that the data's rewards allow: {listing(high)}."]

@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.data.transitions import View
+from rbve.rows import OUTSIDE as OUTSIDE
+from rbve.rows import TOLERATED_OUTSIDE
 
-OUTSIDE = "values_outside"
 SAMPLE = 2048  # decisions looked at
 SLACK = 0.05  # of the range: values that little beyond it are errors of a fit
-TOLERATED = 0.05  # share of values outside that is not worth a word
 
 
 def possible_returns(dataset: Dataset, view: View) -> tuple[float, float]:
@@ -52,7 +51,7 @@ def share_outside(
     for start in range(0, items, batch_size):
         part = index[start : start + batch_size]
         padded = np.pad(part, (0, batch_size - len(part)), mode="edge")
-        values, weight = jax.tree.map(np.asarray, claim(columns.pick(padded)))
+        values, weight = map(np.asarray, claim(columns.pick(padded)))
         # Sequences come flattened, time before batch; the padding stands last in every batch.
         used = (weight.reshape(-1, batch_size) > 0)[:, : len(part)]
         values = values.reshape(-1, batch_size)[:, : len(part)][used]
@@ -64,7 +63,7 @@ def share_outside(
 
 def words(name: str, facts: Mapping[str, Any], share: float | None) -> list[str]:
     """What to say of a run whose policy claims what cannot be."""
-    if share is None or not share > TOLERATED:
+    if share is None or not share > TOLERATED_OUTSIDE:
         return []
     bounds = facts.get("possible_returns")
     span = "" if bounds is None else f"{bounds[0]:.4g} to {bounds[1]:.4g}, "
