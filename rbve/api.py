@@ -31,7 +31,7 @@ from rbve.registry import did_you_mean  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.report.statistics import student_interval  # noqa: E402
 from rbve.sweep import local  # noqa: E402
-from rbve.training import claims, presets  # noqa: E402
+from rbve.training import outside, presets  # noqa: E402
 from rbve.training.notes import notes  # noqa: E402
 from rbve.training.run import POLICY, Progress  # noqa: E402
 from rbve.training.spec import INT32, DataRef, Job, Spec, resolve  # noqa: E402
@@ -258,7 +258,7 @@ def train(
     with tempfile.TemporaryDirectory() as scratch:
         folder = local.run([job], Path(out or scratch), on_progress, held)[0]
         for run in rows.find([folder]):
-            for words in claims.words(algorithm, run.facts, run.last(f"final/{claims.OUTSIDE}")):
+            for words in outside.words(algorithm, run):
                 warnings.warn(words, stacklevel=2)
         return Policy.load(folder / POLICY, algorithm)
 

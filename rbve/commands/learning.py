@@ -127,7 +127,7 @@ def train(
     from rbve.audit.verdict import counted
     from rbve.data.manifest import fingerprint
     from rbve.sweep import grid
-    from rbve.training import claims
+    from rbve.training import outside
     from rbve.training.notes import notes, period_notes
     from rbve.training.presets import frames_to_join
     from rbve.training.run import is_finished
@@ -190,7 +190,7 @@ def train(
     console.show_runs(runs, as_json)
     console.show_policies(folders)
     for run in runs:
-        console.show_notes(claims.words(run.job, run.facts, run.last(f"final/{claims.OUTSIDE}")))
+        console.show_notes(outside.words(run.job, run))
     console.fail_where_diverged(runs)
 
 

@@ -18,10 +18,10 @@ from rbve.data.inputs import input_shape
 from rbve.evaluation.follow import POLICY as POLICY
 from rbve.evaluation.follow import offer
 from rbve.policy import Policy
-from rbve.rows import Row, RowFile
+from rbve.rows import OUTSIDE, Row, RowFile
 from rbve.training.checkpoint import read_tensors, write_tensors
-from rbve.training.claims import OUTSIDE, possible_returns, share_outside
 from rbve.training.measures import facts, final_rows, mean_metrics, normalised
+from rbve.training.outside import possible_returns, share_outside
 from rbve.training.spec import Job, averaged
 from rbve.training.stream import Stream
 from rbve.training.table import Table
@@ -206,7 +206,7 @@ class MemberRun:
     def values_outside(self, state: TrainState) -> tuple[float, int]:
         """Share of the values claimed that rewards do not allow, and how many were looked at."""
         return share_outside(
-            lambda picked: self.program.claim(state.params, picked, self.inputs),
+            lambda picked: self.program.chosen_values(state.params, picked, self.inputs),
             self.columns,
             self.job.spec.batch_size,
             self.possible,

@@ -59,7 +59,7 @@ class Program(NamedTuple):
     zeros: Callable[[Member], dict[str, Array]]  # sums of metrics before the first update
     advance: Callable[..., tuple[TrainState, dict[str, Array]]]  # on rows in memory
     advance_given: Callable[..., tuple[TrainState, dict[str, Array]]]  # on batches picked elsewhere
-    claim: Callable[..., tuple[Array, Array]]  # values the policy claims on a batch, and weights
+    chosen_values: Callable[..., tuple[Array, Array]]  # of the policy's choices, and weights
     work: Callable[[Member], Work]  # of one update
 
 
@@ -282,7 +282,7 @@ def make_program(
         return of_program(jax.make_jaxpr(one)(member))
 
     @jax.jit
-    def claim(params: Array, picked: Any, member: Member) -> tuple[Array, Array]:
+    def chosen_values(params: Array, picked: Any, member: Member) -> tuple[Array, Array]:
         """The value of the action the policy would take, and the weight of each decision."""
         inputs, batch = layout.batch(picked, member.g_scale)
         network, key = unravel(params), jax.random.key(0)
@@ -298,5 +298,13 @@ def make_program(
     # Drawn once: full optimisation would take longer than it saves. The weights are the same.
     first = jax.jit(init, compiler_options={"xla_backend_optimization_level": 1})
     return Program(
-        algorithm, options, first, unravel, metric_zeros, advance, advance_given, claim, work
+        algorithm=algorithm,
+        options=options,
+        init=first,
+        unravel=unravel,
+        zeros=metric_zeros,
+        advance=advance,
+        advance_given=advance_given,
+        chosen_values=chosen_values,
+        work=work,
     )

@@ -14,7 +14,7 @@ import rbve
 from rbve import rows
 from rbve.data import Dataset, Episode, write
 from rbve.data.transitions import View
-from rbve.training.claims import possible_returns, share_outside
+from rbve.training.outside import possible_returns, share_outside
 from rbve.training.run import train_members
 from rbve.training.spec import Job
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.data.transitions import View
-from rbve.rows import OUTSIDE as OUTSIDE
-from rbve.rows import TOLERATED_OUTSIDE
+from rbve.rows import OUTSIDE, TOLERATED_OUTSIDE, Run
 
 SAMPLE = 2048  # decisions looked at
 SLACK = 0.05  # of the range: values that little beyond it are errors of a fit
@@ -34,12 +33,12 @@ def possible_returns(dataset: Dataset, view: View) -> tuple[float, float]:
 
 
 def share_outside(
-    claim: Callable[[Any], tuple[Any, Any]], columns: Any, batch_size: int, bounds: Any
+    chosen_values: Callable[[Any], tuple[Any, Any]], columns: Any, batch_size: int, bounds: Any
 ) -> tuple[float, int]:
     """(share of values outside `bounds`, values looked at), over decisions spread over the data.
 
-    `claim` takes rows picked from `columns`, and gives the value of the action the policy would
-    take in each, and its weight, 0 for padding.
+    `chosen_values` takes rows picked from `columns`, and gives the value of the action the policy
+    would take in each, and its weight, 0 for padding.
     """
     low, high = bounds
     slack = SLACK * ((high - low) or abs(high) or 1.0)
@@ -51,7 +50,7 @@ def share_outside(
     for start in range(0, items, batch_size):
         part = index[start : start + batch_size]
         padded = np.pad(part, (0, batch_size - len(part)), mode="edge")
-        values, weight = map(np.asarray, claim(columns.pick(padded)))
+        values, weight = map(np.asarray, chosen_values(columns.pick(padded)))
         # Sequences come flattened, time before batch; the padding stands last in every batch.
         used = (weight.reshape(-1, batch_size) > 0)[:, : len(part)]
         values = values.reshape(-1, batch_size)[:, : len(part)][used]
@@ -61,11 +60,12 @@ def share_outside(
     return outside / max(total, 1), total
 
 
-def words(name: str, facts: Mapping[str, Any], share: float | None) -> list[str]:
+def words(name: str, run: Run) -> list[str]:
     """What to say of a run whose policy claims what cannot be."""
+    share = run.last(f"final/{OUTSIDE}")
     if share is None or not share > TOLERATED_OUTSIDE:
         return []
-    bounds = facts.get("possible_returns")
+    bounds = run.facts.get("possible_returns")
     span = "" if bounds is None else f"{bounds[0]:.4g} to {bounds[1]:.4g}, "
     return [
         f"{name}: {share:.0%} of the values claimed for the policy's own choices lie outside "
