@@ -20,6 +20,7 @@ from typing import Any
 
 # Of filesystems that cannot lock, exchange names or sync folders: work goes on without.
 UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.ENOLCK)
+NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 SETTLED = 10.0  # seconds after which a file that was just made is surely locked
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2(2)
 
@@ -96,20 +97,27 @@ def locked(path: Path) -> Iterator[None]:
     """Keep others from writing `path`, a file or folder, which need not exist.
 
     Whoever comes second, in this process or another, is refused with a ValueError. The lock lies
-    on a hidden file beside the path and ends with the process, however that ends. What killed
+    on a hidden file beside the path, or on a folder itself where nothing may be written beside it,
+    such as a home or a mounted volume. It ends with the process, however that ends. What killed
     processes left beside the path is put back or removed.
     """
     target = followed(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     file = target.with_name(f".{target.name}.lock")
-    handle = lock_handle(file, path)
+    try:
+        handle, beside = lock_handle(file, path, os.O_RDWR | os.O_CREAT), True
+    except OSError as error:
+        if error.errno not in NOT_WRITABLE or not target.is_dir():
+            raise
+        handle, beside = lock_handle(target, path, os.O_RDONLY), False
     try:
         put_back(target)
         for left in left_over(target, "partial|old"):
             remove(left)
         yield
     finally:
-        file.unlink(missing_ok=True)  # still locked, so no other process has taken it over
+        if beside:
+            file.unlink(missing_ok=True)  # still locked, so no other process has taken it over
         os.close(handle)
 
 
@@ -122,9 +130,9 @@ def allow_open_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
-def lock_handle(file: Path, path: Path) -> int:
+def lock_handle(file: Path, path: Path, flags: int) -> int:
     while True:
-        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(file, flags, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

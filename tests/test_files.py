@@ -82,6 +82,31 @@ def test_a_lock_file_deleted_by_its_holder_is_not_taken(
         assert (tmp_path / ".data.lock").exists()
 
 
+@pytest.mark.parametrize("reason", [errno.EACCES, errno.EROFS])
+def test_a_folder_is_locked_where_nothing_may_stand_beside_it(
+    reason: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.open
+
+    def open_below(path: Any, flags: int, *more: Any) -> int:
+        if flags & os.O_CREAT and Path(path).parent == tmp_path:
+            raise OSError(reason, os.strerror(reason), str(path))
+        return usual(path, flags, *more)
+
+    monkeypatch.setattr(os, "open", open_below)
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    for _ in range(2):
+        with locked(volume):
+            with pytest.raises(ValueError, match="is being written by another"), locked(volume):
+                pass
+            with locked(volume / "run"):
+                pass
+    assert [entry.name for entry in tmp_path.rglob("*")] == ["volume"]
+    with pytest.raises(OSError, match=os.strerror(reason)), locked(tmp_path / "new"):
+        pass
+
+
 def test_filesystems_without_locks_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(number: int) -> Any:
         def flock(handle: int, operation: int) -> None:
