@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from rbve import envs, rows, stopping
+from rbve import envs, rows, schema, stopping
 from rbve.data import load
 from rbve.data.features import Features
 from rbve.data.inputs import input_shape
@@ -36,6 +36,17 @@ from rbve.training.measures import final_rows, normalised
 from rbve.training.spec import averaged
 
 WAITING = "waiting"
+# What is needed of a job, beyond the types that all rows and policies have.
+JOB = {
+    "spec": {
+        "algorithm": str,
+        "env": (str, None),
+        **dict.fromkeys(("steps", "every", "eval_episodes", "final_evaluations", "stack"), int),
+        **dict.fromkeys(("eval_epsilon", "gamma"), float),
+        "clip_rewards": bool,
+    },
+    "data": {"path": str},
+}
 
 
 def offer(folder: Path, policy: Policy, step: int) -> None:
@@ -193,10 +204,19 @@ def evaluate_waiting(folder: Path, plan: Plan) -> Iterator[Evaluated]:
             waiting.rmdir()
 
 
+def read_run(file: Path) -> rows.Run:
+    run = rows.read(file)
+    schema.check(run.spec, JOB, f"{file}: not of a training run")
+    return run
+
+
 def load_policy(file: Path, folder: Path, plan: Plan) -> Policy:
-    trained = Path(rows.read(folder / rows.FILE).spec["spec"]["algorithm"])
+    trained = Path(read_run(folder / rows.FILE).spec["spec"]["algorithm"])
     own = plan.algorithm is not None and plan.algorithm.name == trained.name
-    return Policy.load(file, plan.algorithm if own else None)
+    policy = Policy.load(file, plan.algorithm if own else None)
+    needed = {"job": JOB, "facts": dict, "step": int}
+    schema.check(policy.info, needed, f"{file}: not of a training run")
+    return policy
 
 
 def check_plan(folder: Path, plan: Plan) -> None:
@@ -204,14 +224,14 @@ def check_plan(folder: Path, plan: Plan) -> None:
     file = folder / rows.EVALUATION
     if not file.exists():
         return
-    run = rows.read(file)
+    run = read_run(file)
     if run.facts.get("evaluated") != plan.of(run.spec["spec"], folder).to_json():
         raise otherwise(file, run)
 
 
 def check_fit(folder: Path, plan: Plan) -> None:
     """Before training is asked for snapshots: whether they will fit, if the data can still tell."""
-    job = rows.read(folder / rows.FILE).spec
+    job = read_run(folder / rows.FILE).spec
     with opened(plan.of(job["spec"], folder).env, episodes=1) as world:
         try:
             data = load(job["data"]["path"], verify=False)

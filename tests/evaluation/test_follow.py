@@ -183,6 +183,22 @@ def test_what_cannot_be_followed(job: Job, tmp_path: Path) -> None:
         follow.follow(tmp_path, Plan(env="catch", episodes=31, seed=4))
 
 
+def test_runs_that_lack_a_field_are_named_and_left_out(job: Job, tmp_path: Path) -> None:
+    """Such as those of theory, which train nothing."""
+    whole = job.to_json()
+    for number, place in enumerate(("spec", "data", "spec.eval_episodes", "spec.gamma")):
+        outer, _, inner = place.partition(".")
+        spec = json.loads(json.dumps(whole))
+        del (spec[outer] if inner else spec)[inner or outer]
+        rows.write(rows.Run("x", spec, {}, []), tmp_path / str(number) / rows.FILE)
+        with pytest.raises(ValueError, match=f"not of a training run: {place} is missing"):
+            follow.follow(tmp_path / str(number), PLAN, once=True)
+    trained(tmp_path / job.id, job)
+    with pytest.raises(ValueError, match=r"runs left out: 4 of 5 \(the others: 1, 2, 3\)"):
+        follow.follow(tmp_path, PLAN)
+    assert table(tmp_path / job.id)
+
+
 @pytest.mark.parametrize(
     ("flag", "value", "message"),
     [
@@ -259,12 +275,12 @@ def test_more_runs_than_files_may_be_open(tmp_path: Path) -> None:
     """Each is locked while it is followed."""
     for number in range(80):
         file = tmp_path / str(number) / rows.FILE
-        rows.write(rows.Run(str(number), {"spec": {"env": None}}, {}, []), file)
+        rows.write(rows.Run(str(number), {}, {}, []), file)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     few = len(os.listdir("/proc/self/fd")) + 20
     resource.setrlimit(resource.RLIMIT_NOFILE, (few, before[1]))
     try:
-        with pytest.raises(ValueError, match="the run names no environment"):
+        with pytest.raises(ValueError, match=r"not of a training run: .*: 80 of 80"):
             follow.follow(tmp_path, Plan(), once=True)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
