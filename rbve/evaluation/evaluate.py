@@ -27,9 +27,7 @@ class Play(NamedTuple):
     gamma: float | None = None  # None = as the policy was trained
     noise: float = 0.0
     seed: int = 0
-    legal: str | None = (
-        None  # "all", where the policy's data had masks and the environment has none
-    )
+    legal: str | None = None  # "all", if the policy's data had masks and the environment has none
 
 
 def measured(
@@ -52,7 +50,7 @@ def measured(
             salt=TRIAL,
         )
         source = legal_source(world, False)
-    return told(found.summary(values=False), source), found.returns
+    return means_of(found.summary(values=False), source), found.returns
 
 
 def of_policy(policy: Policy, env: Any, play: Play) -> tuple[dict[str, Any], Array]:
@@ -76,12 +74,12 @@ def of_policy(policy: Policy, env: Any, play: Play) -> tuple[dict[str, Any], Arr
     facts = policy.info.get("facts", {})
     known = with_reference(facts if name and facts.get("env") == name else {}, name)
     figures |= normalised(figures["return"], known) if known else {}
-    result = told(figures, source)
+    result = means_of(figures, source)
     if "normalised_return" in result and "reference_source" in known:
         result["normalised_by"] = known["reference_source"]
     return result, found.returns
 
 
-def told(figures: dict[str, tuple[float, int]], source: str | None) -> dict[str, Any]:
+def means_of(figures: dict[str, tuple[float, int]], source: str | None) -> dict[str, Any]:
     means: dict[str, Any] = {name: value for name, (value, _) in figures.items()}
     return means if source is None else {**means, "legal_actions": source}

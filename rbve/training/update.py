@@ -80,15 +80,17 @@ def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
     return ops.scale_to_range(bits, count)
 
 
-def checked(name: str, said: Any, items: tuple[int, ...]) -> tuple[Array, dict[str, Array]]:
+def checked(name: str, returned: Any, items: tuple[int, ...]) -> tuple[Array, dict[str, Array]]:
     """What a loss returned: one value per item, and metrics of as many or of one.
 
     Looked at while the program is traced. A mean, for one, would train too, with other weights.
     """
     needed = f"the loss of {name} needs to return (loss, metrics): "
-    if not isinstance(said, tuple) or len(said) != 2 or not isinstance(said[1], dict):
-        raise ValueError(f"{needed}an array and a dict of arrays; it returned {described(said)}")
-    loss, metrics = said
+    if not isinstance(returned, tuple) or len(returned) != 2 or not isinstance(returned[1], dict):
+        raise ValueError(
+            f"{needed}an array and a dict of arrays; it returned {described(returned)}"
+        )
+    loss, metrics = returned
     if jnp.shape(loss) != items or not jnp.issubdtype(jnp.result_type(loss), jnp.floating):
         raise ValueError(
             f"{needed}the loss holds one number per item, floats of shape {items}; it returned "
@@ -103,12 +105,12 @@ def checked(name: str, said: Any, items: tuple[int, ...]) -> tuple[Array, dict[s
     return loss, metrics
 
 
-def described(said: Any) -> str:
-    if isinstance(said, jax.Array | np.ndarray):
-        return f"{said.dtype} of shape {said.shape}"
-    if isinstance(said, tuple):
-        return f"a tuple of {len(said)} ({', '.join(map(described, said))})"
-    return f"a {type(said).__name__}"
+def described(value: Any) -> str:
+    if isinstance(value, jax.Array | np.ndarray):
+        return f"{value.dtype} of shape {value.shape}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)} ({', '.join(map(described, value))})"
+    return f"a {type(value).__name__}"
 
 
 def make_program(
@@ -151,8 +153,8 @@ def make_program(
             views = of_pairs(online, target, inputs, draws)
         else:
             views = of_sequences(online, target, inputs, spec.burn_in, draws)
-        said = algorithm.loss(views, batch, config, options, td, mixture)
-        value, metrics = checked(algorithm.name, said, batch.action.shape)
+        returned = algorithm.loss(views, batch, config, options, td, mixture)
+        value, metrics = checked(algorithm.name, returned, batch.action.shape)
         valid = jnp.sum(batch.weight)
         metrics = {"loss": value, **metrics}
         if isinstance(inputs, Sequences):  # of which some steps do not count
