@@ -96,7 +96,7 @@ class Feature:
         """Which values lie far outside what the data holds: `FAR` of its range beyond it."""
         with np.errstate(invalid="ignore"):
             if self.kind == "category":
-                return values == UNSEEN
+                return ~np.isnan(values) & ~np.isin(values, np.arange(len(self.categories)))
             margin = FAR * (self.high - self.low)
             return (values < self.low - margin) | (values > self.high + margin)
 

@@ -231,6 +231,8 @@ def test_numbers_far_from_the_data_are_flagged_and_bounded(policy: Policy) -> No
     assert flagged[0] == "row 2: column 'age' is 77; the data reaches from 10 to 70"
     assert len(flagged) == 2
     assert len(policy.check(np.array([[77.0, 0], [40, 0]]))) == 1
+    codes = np.array([[40, 1], [40, 2], [40, 0.5], [40, -1], [40, math.nan]])
+    assert [said.split(":")[0] for said in policy.check(codes)] == ["row 1", "row 2", "row 3"]
     with pytest.warns(UserWarning, match=r"row 2: column 'age' is 77.*and 1 more"):
         values = policy.q_values(rows)
     with pytest.warns(UserWarning, match="far outside"):
