@@ -164,7 +164,9 @@ class Policy:
         finite = np.isfinite(seen).reshape(len(seen), -1).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
-            raise ValueError(f"row {row} of the observations holds numbers too large for float32")
+            raise ValueError(
+                f"row {row} of the observations holds values that are not finite in 32 bits"
+            )
         return jnp.asarray(seen)
 
     def shown(self, head: Head) -> Head:
