@@ -17,12 +17,17 @@ except KeyboardInterrupt:
 def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     console.prepare_streams()
-    with ending.told_in_one_line(*given[:1]):
-        from rbve.commands import parse
+    try:
+        with ending.told_in_one_line(*given[:1]):
+            from rbve.commands import parse
 
-        with console.one_line_errors():
-            call = parse.parse(given)
-        call()
+            with console.one_line_errors():
+                call = parse.parse(given)
+            call()
+    except SystemExit as end:
+        if arguments is None and end.code in ending.STOPPED:
+            ending.leave_at_once(end.code)
+        raise
 
 
 if __name__ == "__main__":

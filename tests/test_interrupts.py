@@ -46,6 +46,20 @@ def stopped(number: signal.Signals, after: float, *arguments: object) -> bool:
     return True
 
 
+def test_stopping_leaves_the_teardown_out(tmp_path: Path) -> None:
+    """A signal during compilation leaves objects of JAX that crash when they are freed."""
+    crashing = "import atexit, os; atexit.register(os.abort); from rbve.cli import main; main()"
+    command = ("record", "cartpole", "--out", str(tmp_path / "data"))
+    with subprocess.Popen(
+        [sys.executable, "-c", crashing, *command], stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(3.0)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 143, said
+    assert said.startswith("rbve: terminated; what was finished is kept")
+
+
 def complaints(said: str) -> list[str]:
     return [line for line in said.splitlines() if not line.startswith("note: ")]
 

@@ -29,6 +29,7 @@ PACKAGE = str(Path(__file__).parents[1])
 STANDARD = sysconfig.get_paths()["stdlib"]
 INSTALLED = {"site-packages", "dist-packages"}
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+STOPPED = tuple(128 + number for number in WORDS)  # exit codes
 
 RESUMED = ("demo", "train", "follow", "reproduce")  # commands that go on where they stopped
 
@@ -111,6 +112,18 @@ def warnings_as_notes() -> Iterator[None]:
 
         warnings.showwarning = show  # type: ignore[assignment]
         yield
+
+
+def leave_at_once(code: int) -> None:
+    """End the process without the interpreter's teardown.
+
+    A signal that comes while JAX traces or compiles leaves its objects such that freeing them
+    often crashes. What had to be saved or removed has been, on the way of the exception.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed, or nobody reads
+            stream.flush()
+    os._exit(code)
 
 
 def discard_output() -> None:
