@@ -85,6 +85,7 @@ def test_saved_and_loaded(policy: Policy, tmp_path: Path) -> None:
         (row("icu"), "'ward': category 'icu' is not in the data.*Known: A, B, ICU"),
         (row("A", age="old"), "'age' takes a number; got 'old'"),
         (row("A", age=float("nan")), "'age' takes a finite number"),
+        (row("A", age=10**400), "'age' takes a finite number"),
         ([1.0, 2.0], r"shape \(3,\)"),
         (["1", "2", "3"], "holds numbers"),
     ],
@@ -120,6 +121,22 @@ def test_masks_that_do_not_fit(policy: Policy, legal: Any, message: str) -> None
     """Words are names: as truth values all of them would be allowed."""
     with pytest.raises(ValueError, match=message):
         policy.decide(row("ICU"), legal=legal)
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ([], "row 1: legal allows no action"),
+        ([False, False], "row 1: legal allows no action"),
+        (["treet"], "row 1: unknown action 'treet'"),
+        ([2], r"row 1: an action is an id in \[0, 1\]"),
+        (["wait", "wait"], "row 1: legal names action 'wait' twice"),
+    ],
+)
+def test_masks_of_a_batch_are_refused_by_row(policy: Policy, second: Any, message: str) -> None:
+    first = [True, True] if second == [False, False] else ["wait"]
+    with pytest.raises(ValueError, match=message):
+        policy.decide([row("A"), row("A")], legal=[first, second])
 
 
 def test_masks_once_or_for_each_row(policy: Policy) -> None:

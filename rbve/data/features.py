@@ -63,6 +63,8 @@ class Feature:
             number = float(value)
         except (TypeError, ValueError):
             raise ValueError(f"column {self.name!r} takes a number; got {value!r}") from None
+        except OverflowError:  # of a whole number with hundreds of digits
+            number = math.inf
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r} takes a finite number; got {value!r}")
         return number

@@ -38,8 +38,10 @@ def read_legal(
             f"legal needs {forms(actions)}, once or for each observation; got the shape "
             f"{np.shape(legal) if mask.shape[1:] != (len(actions),) else mask.shape}"
         )
-    if not mask.any(axis=-1).all():
-        raise ValueError("legal allows no action; a decision needs at least one")
+    empty = np.flatnonzero(~mask.any(axis=-1))
+    if len(empty):
+        where = f"row {empty[0]}: " if len(mask) > 1 else ""
+        raise ValueError(f"{where}legal allows no action; a decision needs at least one")
     return np.broadcast_to(mask, (count, len(actions)))
 
 
@@ -69,15 +71,20 @@ def of_choices(legal: Any, actions: Sequence[str]) -> np.ndarray:
     each = list(legal)
     if not each or any(not isinstance(one, Iterable) or isinstance(one, str) for one in each):
         return of_row(each, actions)
-    return np.stack([of_row(list(one), actions) for one in each])
+    return np.stack([of_row(list(one), actions, f"row {row}: ") for row, one in enumerate(each)])
 
 
-def of_row(chosen: list[Any], actions: Sequence[str]) -> np.ndarray:
+def of_row(chosen: list[Any], actions: Sequence[str], where: str = "") -> np.ndarray:
     mask = np.zeros(len(actions), np.bool_)
     for action in chosen:
-        index = action_id(action, actions)
+        try:
+            index = action_id(action, actions)
+        except ValueError as error:
+            raise ValueError(f"{where}{error}") from None
         if mask[index]:  # or a mask of another length
-            raise ValueError(f"legal names action {action!r} twice; it needs {forms(actions)}")
+            raise ValueError(
+                f"{where}legal names action {action!r} twice; it needs {forms(actions)}"
+            )
         mask[index] = True
     return mask
 
