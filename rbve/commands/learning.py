@@ -223,6 +223,8 @@ def evaluate(
     find_modules_here(env)
     policy = policy_file(policy)
     figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed, algorithm, legal)
+    if as_json:  # which has no NaN
+        figures = {name: None if value != value else value for name, value in figures.items()}
     console.show_figures(f"{policy} in {env}", figures, as_json)
 
 
