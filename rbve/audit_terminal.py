@@ -58,7 +58,7 @@ def held(audit: Audit) -> Iterator[tuple[str, str]]:
         ends += f", {counts.fragments:,} fragments among them"
     yield "ends", ends
     yield "length", words(counts.length, counts.lengths)
-    above = f"{counts.above_mean:.0%} above the mean (what filtered BC keeps)"
+    above = f"{100 * counts.above_mean:.3g}% above the mean (what filtered BC keeps)"
     returns = words(counts.returns, counts.return_histogram)
     yield "return", f"{returns}   {above}" if counts.returns else returns
     yield f"V̂ at γ={weights.gamma:g}", words(weights.value, weights.histogram)

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with ending.told_in_one_line(*given[:1]):
             from rbve.commands import parse
 
-            with console.one_line_errors():
+            with parse.one_line_errors():
                 call = parse.parse(given)
             call()
     except SystemExit as end:

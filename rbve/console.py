@@ -12,7 +12,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -20,7 +20,6 @@ LOG_SECONDS = 60.0  # between lines of progress in a file
 LEAST_SECONDS, LEAST_SHARE = 30.0, 0.01  # since the first report, to estimate the time left
 GOOD_PART = 0.1  # of all work, to estimate it from the beginning on
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direction of writing
-EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
 
 
 class Bar(Protocol):
@@ -315,32 +314,6 @@ def fail_where_diverged(runs: Sequence[Any]) -> None:
             "--learning-rate, or use a method that stays closer to the data",
             code=5,
         )
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """The parser's boxed complaint as one line; help passes through."""
-    caught = io.StringIO()
-    try:
-        with redirect_stderr(caught):
-            yield
-    except SystemExit as stop:
-        if stop.code in (0, None):
-            raise
-        fail(unboxed(caught.getvalue()))
-
-
-def unboxed(complaint: str) -> str:
-    """Its sections in a row, without the title, and without what explains an option at length."""
-    sections: list[dict[str, None]] = [{}]
-    for line in complaint.splitlines():
-        inside = line.strip("│")
-        if line.startswith("╭") or not inside.strip(" ─-╰╯"):  # plain where letters are ASCII
-            sections.append({})
-        elif not inside.startswith(EXPLANATION):
-            sections[-1][inside.strip()] = None  # what is said twice is said once
-    said = sections[1:] if any(sections[1:]) else sections  # the first holds the title
-    return "; ".join(" ".join(section) for section in said if section)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:

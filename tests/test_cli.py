@@ -286,6 +286,7 @@ def test_a_terminal_with_few_letters() -> None:
         (["inspect", "NOWHERE"], "no such dataset"),
         (["convert", "no/run_1-*", "OUT"], "rbve: no/run_1-*: no file matches"),
         (["convert", "*", "OUT"], "rbve: *: no file matches"),
+        (["convert", "x.csv", "OUT", "--decimal", ";"], "rbve: decimal must be"),
         (["inspect", "RUNS"], "no dataset of a known format"),
         (["evaluate", "POLICY", "--env", "cartpole"], "the policy takes"),
         (["evaluate", "POLICY", "--env", "catch", "--episodes", "0"], "at least 1"),

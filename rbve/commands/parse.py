@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import functools
 import inspect as signatures
+import io
 import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from typing import Any
 
 import tyro
 
+from rbve import console
 from rbve.commands.data import convert, inspect, record
 from rbve.commands.learning import demo, evaluate, reproduce, train
 from rbve.commands.results import follow, pack, report
 from rbve.training import presets
 
+EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
 COMMANDS = {
     "demo": demo,
     "record": record,
@@ -76,3 +82,30 @@ def held(command: Any) -> Any:
         return functools.partial(command, *args, **kwargs)
 
     return hold
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """The parser's boxed complaint as one line; help passes through."""
+    caught = io.StringIO()
+    try:
+        with redirect_stderr(caught):
+            yield
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        console.fail(unboxed(caught.getvalue()))
+
+
+def unboxed(complaint: str) -> str:
+    """Its sections in a row, without the title, and without what explains an option at length."""
+    sections: list[dict[str, None]] = [{}]
+    for line in complaint.splitlines():
+        inside = line.strip("│")
+        if line.startswith("╭") or not inside.strip(" ─-╰╯"):  # plain where letters are ASCII
+            sections.append({})
+        elif not inside.startswith(EXPLANATION):
+            sections[-1][inside.strip()] = None  # what is said twice is said once
+    said = sections[1:] if any(sections[1:]) else sections  # the first holds the title
+    words = "; ".join(" ".join(section) for section in said if section)
+    return re.sub(r"Error parsing \S*__tyro\S*: ", "", words)  # the parser's own name of a group

@@ -191,7 +191,7 @@ def fact_rows(audit: Audit) -> Iterator[tuple[str, str]]:
     if counts.without_final:
         yield "Without final observation", f"{counts.without_final:,}"
     yield "Length", spread(counts.length)
-    above = f"; {counts.above_mean:.0%} of episodes above the mean" if counts.returns else ""
+    above = f"; {100 * counts.above_mean:.3g}% of episodes above the mean" if counts.returns else ""
     yield "Return", f"{spread(counts.returns)}{above}"
     yield f"V̂ at γ = {weights.gamma:g}", spread(weights.value)
     yield (
@@ -228,7 +228,7 @@ def spread(values: Spread | None) -> str:
 
 def charts(audit: Audit) -> Iterator[Chart]:
     counts, weights = audit.counts, audit.weights
-    above = f"{counts.above_mean:.0%} of episodes lie above the mean: what filtered BC keeps"
+    above = f"{100 * counts.above_mean:.3g}% of episodes lie above the mean: what filtered BC keeps"
     if counts.returns and counts.return_histogram:
         yield figures.histogram(
             "returns", "Returns of episodes", counts.return_histogram, "return",

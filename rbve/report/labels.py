@@ -79,7 +79,7 @@ def problem_label(run: Run) -> str:
     if recording is None:
         labels = [env or "", PurePath(str(data.get("path", ""))).name]
     else:
-        labels = [env or str(recording.get("env")), recording_label(recording)]
+        labels = [env or recording.get("env") or "", recording_label(recording)]
     if data.get("keep", 1.0) != 1.0:
         labels.append(f"{100 * data['keep']:g}% of episodes")
     if data.get("side", "all") != "all":
