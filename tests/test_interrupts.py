@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,18 +23,19 @@ HEEDING = (
     "os.execv(sys.executable, [sys.executable, '-m', 'rbve.cli', *sys.argv[1:]])"
 )
 COMMAND = [sys.executable, "-c", HEEDING]
-PLAN = ("--algorithm", "bve", "dqn", "--seed", "0", "1", "--steps", "60000", "--every", "30000")
+PLAN = ("--algorithm", "bve", "dqn", "--seed", "0", "1", "--steps", "150000", "--every", "75000")
 SMALL = ("--eval-episodes", "4", "--batch-size", "16", "--hidden", "8")
 
 
-def stopped(number: signal.Signals, after: float, *arguments: object) -> bool:
-    """Whether the command was at work when the signal came."""
+def stopped(number: signal.Signals, after: float, *arguments: object, begun: Path) -> bool:
+    """Whether the command was at work when the signal came, `after` the path had been written."""
     with subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
+        await_writing(begun, process)
         time.sleep(after)
         process.send_signal(number)
         _, said = process.communicate(timeout=120)
@@ -46,6 +48,22 @@ def stopped(number: signal.Signals, after: float, *arguments: object) -> bool:
     return True
 
 
+def await_writing(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Until the command writes there, or has ended."""
+    was = written(folder)
+    while written(folder) == was and process.poll() is None:
+        time.sleep(0.02)
+
+
+def written(folder: Path) -> float:
+    """When anything below it was last written; 0 where nothing is."""
+    times = [0.0]
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            times.append(file.stat().st_mtime)
+    return max(times)
+
+
 def test_stopping_leaves_the_teardown_out(tmp_path: Path) -> None:
     """A signal during compilation leaves objects of JAX that crash when they are freed."""
     crashing = "import atexit, os; atexit.register(os.abort); from rbve.cli import main; main()"
@@ -53,7 +71,7 @@ def test_stopping_leaves_the_teardown_out(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", crashing, *command], stderr=subprocess.PIPE, text=True
     ) as process:
-        time.sleep(3.0)
+        await_writing(tmp_path / "data", process)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=120)
     assert process.returncode == 143, said
@@ -69,7 +87,8 @@ def test_training_stops_and_goes_on(catch_path: Path, tmp_path: Path) -> None:
     rng = random.Random(0)
     stops = 0
     for number in 2 * (signal.SIGINT, signal.SIGTERM):
-        stops += stopped(number, rng.uniform(1.5, 8), *command, tmp_path / "cut")
+        cut = tmp_path / "cut"
+        stops += stopped(number, rng.uniform(0, 1.5), *command, cut, begun=cut)
     assert stops >= 2
     for name in ("cut", "whole"):
         found = run(*command, tmp_path / name)
@@ -85,7 +104,7 @@ def test_training_stops_and_goes_on(catch_path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_recording_stops(number: signal.Signals, tmp_path: Path) -> None:
     command = ("record", "cartpole", "--seed", 0, 1, "--out", tmp_path / "data")
-    assert stopped(number, 4.0, *command)
+    assert stopped(number, 0.5, *command, begun=tmp_path / "data")
 
 
 def test_a_run_has_one_writer(catch_path: Path, tmp_path: Path) -> None:
