@@ -107,8 +107,8 @@ def train(
         rescale: Learn values on R2D2's square-root scale. Default: with memory.
         rows: Where rows wait to be drawn; auto = in memory up to 1 GiB (without memory
             16 MiB of pixels), else on disk.
-        td: Form of the TD loss. With huber values have run away on cartpole at short target periods
-            (37 and 200 of 30,000 updates: return 28; with squares 340 and 570), in d3rlpy too.
+        td: Form of the TD loss. With huber, values run away on cartpole at short target periods
+            where those of the square do not: keep the square there.
         gamma: Discount per step.
         n_step: Window of summed rewards; 0 = 1, or 5 with memory.
         clip_rewards: Clip rewards to [-1, 1].

@@ -105,7 +105,7 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
         "torso": torso,
         "memory": memory,
         "rescaled": bool(info.get("rescaled", False)),
-        "masked": bool(info.get("masked", False)),  # files of earlier versions do not tell
+        "masked": info["masked"],
     }
 
 

@@ -28,7 +28,7 @@ FIELDS = {
     "hidden": [int],
     "memory?": int,
     "rescaled?": bool,
-    "masked?": bool,
+    "masked": bool,
     "info": {"job?": JOB, "facts?": FACTS, "step?": int, "diverged_at?": int},
     "features?": (list, None),
 }
