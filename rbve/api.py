@@ -18,6 +18,8 @@ import numpy as np  # noqa: E402
 from rbve import rows  # noqa: E402
 from rbve.audit import Audit, audit  # noqa: E402
 from rbve.audit.files import audit_path  # noqa: E402
+from rbve.behaviours import online_dqn, online_host, r2d2_options, record_memory, scripts  # noqa: E402
+from rbve.behaviours import record as recording  # noqa: E402
 from rbve.data import Dataset, Episode, load  # noqa: E402
 from rbve.data import convert as conversion  # noqa: E402
 from rbve.data.logs.options import Options as LogColumns  # noqa: E402
@@ -25,8 +27,6 @@ from rbve.data.manifest import fingerprint  # noqa: E402
 from rbve.evaluation.evaluate import Play, measured  # noqa: E402
 from rbve.evaluation.players import ScriptPlayer  # noqa: E402
 from rbve.policy import Policy  # noqa: E402
-from rbve.recording import online_dqn, online_host, r2d2_options, record_memory, scripts  # noqa: E402
-from rbve.recording import record as recording  # noqa: E402
 from rbve.registry import did_you_mean  # noqa: E402
 from rbve.report import write_report  # noqa: E402
 from rbve.report.statistics import student_interval  # noqa: E402

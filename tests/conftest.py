@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.browser import Tab
 
 from rbve import backend
 
@@ -17,8 +18,8 @@ os.environ.setdefault(backend.MIN_COMPILE_TIME, "0.05")
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 backend.prepare(least=2)
 
+from rbve.behaviours.record import record_policy  # noqa: E402
 from rbve.data import Dataset, load  # noqa: E402
-from rbve.recording.record import record_policy  # noqa: E402
 from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 
 # Samples and heads that keep the larger networks quick to compile and run.
@@ -63,3 +64,11 @@ def small_job(catch_path: Path) -> Callable[..., Job]:
         return Job(DataRef(str(catch_path)), spec, config, **{"target_period": 45, **numbers})
 
     return make
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """A browser for the tests of a file, started once."""
+    tab = Tab(tmp_path_factory.mktemp("profile"))
+    yield tab
+    tab.close()

@@ -16,7 +16,7 @@ import pytest
 from support.cli import run
 
 from rbve import rows
-from rbve.commands.parse import COMMANDS
+from rbve.cli.parse import COMMANDS
 from rbve.data import Episode, load
 from rbve.data.formats.native import Writer
 from rbve.training.member import PREVIOUS

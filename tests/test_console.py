@@ -2,7 +2,7 @@
 
 import math
 
-from rbve import console
+from rbve.cli import console
 
 
 def log(what, total, *seconds):

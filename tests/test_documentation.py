@@ -88,7 +88,7 @@ def test_an_environment_of_ones_own(elsewhere: Path) -> None:
 
 
 def test_studies_page_shows_the_scales_and_an_experiment_that_loads() -> None:
-    from rbve.experiments import SCALES, Experiment
+    from rbve.paper.experiments import SCALES, Experiment
 
     text = (ROOT / "docs" / "studies.md").read_text()
     for name, scale in SCALES.items():

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from support.cli import run
 
-from rbve import Policy, console, rows
-from rbve.commands import ending
+from rbve import Policy, rows
+from rbve.cli import console, ending
 from rbve.training.run import CHECKPOINT, POLICY
 
 TRAIN = ("--steps", "40", "--every", "20", "--eval-episodes", "4", "--batch-size", "8")

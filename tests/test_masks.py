@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from rbve import algorithms, envs, ops
+from rbve.behaviours import online_dqn
+from rbve.behaviours.record import take_episodes
+from rbve.behaviours.rollouts import inside_jax, on_host
 from rbve.data import Dataset, Episode
 from rbve.envs.base import Env, Step, with_action_noise
 from rbve.evaluation.lanes import Decision, Lanes, play
 from rbve.evaluation.rollout import make_rollout
 from rbve.policy import Policy
-from rbve.recording import online_dqn
-from rbve.recording.record import take_episodes
-from rbve.recording.rollouts import inside_jax, on_host
 from rbve.training.run import POLICY, train_members
 from rbve.training.spec import Job
 

@@ -17,11 +17,11 @@ import numpy as np
 from level_players import Way, collector, rememberer, seeker
 
 from rbve import backend, envs
+from rbve.behaviours import scripts
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation import lanes
 from rbve.evaluation.players import ScriptPlayer, UniformPlayer
 from rbve.evaluation.rollout import random_returns
-from rbve.recording import scripts
 
 Player = Callable[[Any], Way]
 PLAYERS: dict[str, Player] = {

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rbve import rows
 from rbve.files import write_atomically
-from rbve.report.claims.judge import judge_all
-from rbve.report.claims_table import tally
-from rbve.report.effects import SCORE
-from rbve.report.study.gather import Study, gather
-from rbve.report.study.measures import centre
-from rbve.report.study.scores import Result, results
+from rbve.paper.claims.judge import judge_all
+from rbve.paper.effects import SCORE
+from rbve.paper.pages.claims_table import tally
+from rbve.paper.pages.gather import Study, gather
+from rbve.paper.pages.measures import centre
+from rbve.paper.pages.scores import Result, results
 
 ROOT = Path(__file__).parents[1]
 FOLDER, README = ROOT / "results", ROOT / "README.md"

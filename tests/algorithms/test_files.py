@@ -15,8 +15,8 @@ from support.cli import run
 import rbve
 from rbve import algorithms, rows
 from rbve.data import Dataset
+from rbve.paper.pages.command import settings
 from rbve.policy import Policy
-from rbve.report.study.command import settings
 from rbve.training.checkpoint import read_tensors, write_tensors
 from rbve.training.run import CHECKPOINT, POLICY, train_members
 from rbve.training.spec import Job

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbve.behaviours.record import record_online
 from rbve.data import Dataset, Episode, load
 from rbve.data.features import Feature, Features
-from rbve.recording.record import record_online
 
 Reward = Callable[[np.ndarray, int, np.ndarray, np.random.Generator], float]
 ACTIONS = ("hold", "buy", "sell")

@@ -12,10 +12,10 @@ import pytest
 
 import rbve
 from rbve import envs
+from rbve.behaviours.record import record_policy
 from rbve.data.rlu_schemas import DMLAB_ACTIONS
 from rbve.envs import dmlab
 from rbve.envs.base import NoisyHostEnv
-from rbve.recording.record import record_policy
 
 FRAMES = 20  # of an episode of the fake
 

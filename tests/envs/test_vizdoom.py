@@ -19,12 +19,12 @@ import vizdoom
 
 import rbve
 from rbve import envs
+from rbve.behaviours import scripts
+from rbve.behaviours.scripts import doom_basic
 from rbve.envs import vizdoom as adapter
 from rbve.envs.vizdoom import DoomEnv
 from rbve.evaluation.lanes import open_lanes, play
 from rbve.evaluation.players import ScriptPlayer
-from rbve.recording import scripts
-from rbve.recording.scripts import doom_basic
 
 
 @pytest.fixture

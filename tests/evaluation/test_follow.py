@@ -17,10 +17,10 @@ import pytest
 from support.cli import run
 
 from rbve import api, cli, rows
+from rbve.behaviours.record import record_policy
 from rbve.evaluation import follow
 from rbve.evaluation.follow import Evaluated, Plan
 from rbve.policy import Policy
-from rbve.recording.record import record_policy
 from rbve.sweep import local
 from rbve.training.run import train_members
 from rbve.training.spec import DataRef, Job, Spec

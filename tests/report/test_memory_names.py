@@ -6,7 +6,7 @@ from typing import Any
 
 from support.studies import finals_of, make_run
 
-from rbve.report.study.gather import by_method
+from rbve.paper.pages.gather import by_method
 from rbve.report.summary import group
 from rbve.rows import Run
 

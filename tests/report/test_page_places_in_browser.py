@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from support.browser import Tab, needs_browser
 
+from rbve.paper.pages.html import folded, table
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.page import Picture, Section, write
-from rbve.report.study.html import folded, table
 
 pytestmark = needs_browser
 

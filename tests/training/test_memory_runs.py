@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from rbve import api, envs
+from rbve.behaviours.record import record_policy
 from rbve.data import Dataset, load
 from rbve.data.episode import Episode
 from rbve.data.tfrecord import parse_example, records
 from rbve.evaluation.lanes import Lanes, play
 from rbve.evaluation.players import PolicyPlayer
 from rbve.policy import Policy
-from rbve.recording.record import record_policy
 from rbve.sweep import local
 from rbve.training import sequences
 from rbve.training.checkpoint import read_tensors

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from support.cli import run
 
-from rbve import demo, experiments, rows
-from rbve.experiments import Experiment, Method
-from rbve.recording.record import record_policy
-from rbve.sweep import study
+from rbve import rows
+from rbve.behaviours.record import record_policy
+from rbve.cli import demo
+from rbve.paper import experiments
+from rbve.paper import reproduce as study
+from rbve.paper.experiments import Experiment, Method
 from rbve.training.spec import DataRef, Job, Spec, default_period
 
 

@@ -1,0 +1,233 @@
+"""The online agent with memory whose learning is the data: R2D2 (Kapturowski et al., 2019).
+
+Many actors side by side, each with an ε of its own; what they live through is cut into chunks, and
+a sequence to learn from is a few neighbouring chunks with the memory the actor had at its start.
+Acting, replay and learning are one compiled program.
+
+Every actor's life is a line of rows as in a dataset: after the last decision of an episode comes a
+row with the final observation and no action, then the next episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.flatten_util import ravel_pytree
+
+from rbve import ops
+from rbve.algorithms import dqn
+from rbve.behaviours import priorities
+from rbve.behaviours.lessons import Rows, lessons
+from rbve.behaviours.r2d2_options import Options, check, mixed, shares
+from rbve.envs.base import Env
+from rbve.networks import build, flattened
+from rbve.networks.recurrent import Memory, Seen
+from rbve.training.views import of_sequences
+from rbve.types import Array, Tree
+
+
+class Life(NamedTuple):
+    """Where the actors stand."""
+
+    env: Tree
+    obs: Array  # (N, ...)
+    last_action: Array  # (N,)
+    last_reward: Array
+    first: Array  # (N,) bool, an episode begins
+    final: Array  # (N,) bool, the last one has just ended
+    memory: Any  # a Memory
+
+
+class State(NamedTuple):
+    params: Array
+    target: Array
+    opt: Tree
+    updates: Array
+    key: Array
+    life: Life
+    chunks: Array  # () int32, lived so far
+    ring: Rows  # (K, C, N, ...)
+    memories: Memory  # (K, H, N), at the start of every chunk
+    tree: priorities.Tree  # a leaf per first chunk and actor
+
+
+class Agent(NamedTuple):
+    init: Callable[[Array], State]
+    advance: Callable[[State, Array], State]  # state, chunks to live
+    unravel: Callable[[Array], Any]
+    # What advance is made of:
+    sequence: Callable[[State, Array], tuple[Rows, Memory]]  # state, leaves of the tree
+    learn: Callable[[State], State]  # one update
+
+
+def make_agent(env: Env, options: Options) -> Agent:
+    check(options)
+    count, actions, n = options.actors, len(env.actions), options.n_step
+    kept, parts = options.chunks, options.burn_in + options.train
+    warm = options.burn_in * options.chunk
+    optimiser = optax.chain(optax.clip_by_global_norm(40.0), optax.adam(options.learning_rate))
+    td = ops.TD("square", rescaled=True)
+
+    def new_network(key: Array) -> Any:
+        shape, choice = env.obs_shape, dqn.Options()
+        return build(shape, actions, "q", choice, options.hidden, key, memory=options.memory)
+
+    unravel = flattened(new_network)[1]
+
+    def legal_in(state: Tree) -> Array | None:
+        return None if env.legal is None else jax.vmap(env.legal)(state)
+
+    def born(key: Array) -> Life:
+        state, obs = jax.vmap(env.reset)(jax.random.split(key, count))
+        return Life(
+            state,
+            obs,
+            jnp.full(count, -1, jnp.int32),
+            jnp.zeros(count),
+            jnp.ones(count, bool),
+            jnp.zeros(count, bool),
+            Memory.empty(options.memory, count),
+        )
+
+    def live(params: Array, epsilon: Array, life: Life, key: Array) -> tuple[Life, Rows]:
+        """One row of every actor: a decision, or the final observation of an episode."""
+        key_act, key_step, key_reset, key_net = jax.random.split(key, 4)
+        legal = legal_in(life.env)
+        seen = Seen(life.obs, life.last_action, life.last_reward, life.first)
+        head, memory = unravel(params)(Seen(*(c[None] for c in seen)), life.memory, key_net)
+        greedy = jnp.argmax(ops.mask(head.q, legal), axis=-1).astype(jnp.int32)
+        strike, which = jax.random.uniform(key_act, (2, count))
+        random = ops.uniform_action(which, actions, legal)
+        action = jnp.where(strike < epsilon, random, greedy)
+        stepped, outcome = jax.vmap(env.step)(life.env, action, jax.random.split(key_step, count))
+        fresh = born(key_reset)
+        ended = outcome.terminated | outcome.truncated
+        over = life.final
+        row = Rows(
+            *seen,
+            action=jnp.where(over, -1, action),
+            executed=jnp.where(over, -1, outcome.executed),
+            reward=jnp.where(over, 0.0, outcome.reward),
+            terminated=outcome.terminated & ~over,
+            final=over,
+            legal=legal,
+        )
+        on = Life(
+            stepped, outcome.obs, action, outcome.reward, jnp.zeros(count, bool), ended, memory
+        )
+
+        def pick(a: Array, b: Array) -> Array:
+            return jnp.where(over.reshape(-1, *[1] * (a.ndim - 1)), a, b)
+
+        # Memory is left as it is: `first` empties it.
+        apart = (each._replace(memory=()) for each in (fresh, on))
+        return jax.tree.map(pick, *apart)._replace(memory=memory), row
+
+    def live_chunk(state: State) -> State:
+        key, key_live = jax.random.split(state.key)
+        slot = state.chunks % kept
+        epsilon = shares(options, state.chunks * options.chunk * count)
+        memories = jax.tree.map(
+            lambda held, now: held.at[slot].set(now), state.memories, state.life.memory
+        )
+        life, rows = jax.lax.scan(
+            lambda life, key: live(state.params, epsilon, life, key),
+            state.life,
+            jax.random.split(key_live, options.chunk),
+        )
+        ring = jax.tree.map(lambda held, fresh: held.at[slot].set(fresh), state.ring, rows)
+        # The sequence that began here is gone; the one that ends here may be learned from.
+        begun = (state.chunks - parts + 1) % kept
+        leaves = jnp.stack([slot, begun])[:, None] * count + jnp.arange(count)
+        complete = state.chunks + 1 >= parts
+        known = jnp.max(state.tree[0])
+        priority = jnp.where(complete, jnp.where(known > 0, known, 1.0), 0.0)
+        values = jnp.stack([jnp.zeros(count), jnp.full(count, priority)])
+        return state._replace(
+            key=key,
+            life=life,
+            chunks=state.chunks + 1,
+            ring=ring,
+            memories=memories,
+            tree=priorities.write(state.tree, leaves.reshape(-1), values.reshape(-1)),
+        )
+
+    def sequence(state: State, leaf: Array) -> tuple[Rows, Memory]:
+        """Rows (L, B, ...) of sequences, and the memory before them (H, B)."""
+        slot, actor = leaf // count, leaf % count
+        slots = (slot + jnp.arange(parts)[:, None]) % kept  # (P, B)
+
+        def rows(column: Array) -> Array:
+            picked = column[slots, :, actor]  # (P, B, C, ...)
+            return jnp.moveaxis(picked, 2, 1).reshape(options.rows, -1, *column.shape[3:])
+
+        memory = Memory(*(held[slot, :, actor].T for held in state.memories))
+        return jax.tree.map(rows, state.ring), memory
+
+    def learn(state: State) -> State:
+        key, key_sample, key_loss = jax.random.split(state.key, 3)
+        leaf, valid, importance = priorities.sample(
+            state.tree, key_sample, options.batch_size, options.importance_exponent
+        )
+        rows, memory = sequence(state, leaf)
+        inputs, batch = lessons(rows, warm, n, options.gamma)
+        target = unravel(state.target)
+        weight = batch.weight.reshape(-1, options.batch_size)
+        steps = jnp.maximum(jnp.sum(weight, axis=0), 1.0)
+
+        def loss(params: Array) -> tuple[Array, Array]:
+            keys = jax.random.split(key_loss, 3)
+            views = of_sequences(unravel(params), target, inputs, warm, list(keys), memory)
+            value, _ = dqn.loss(views, batch, dqn.Config(), dqn.Options(), td, key_loss)
+            value = value.reshape(weight.shape) * weight
+            return jnp.mean(importance * jnp.sum(value, axis=0) / steps), jnp.sqrt(value)
+
+        grad, error = jax.grad(loss, has_aux=True)(state.params)
+        direction, opt = optimiser.update(grad, state.opt)
+        params = optax.apply_updates(state.params, direction)
+        updates = state.updates + 1
+        surprise = jnp.maximum(mixed(error, weight), 1e-6)
+        priority = jnp.where(valid, surprise**options.priority_exponent, 0.0)
+        return state._replace(
+            params=params,
+            target=jax.lax.cond(
+                updates % options.target_period == 0, lambda: params, lambda: state.target
+            ),
+            opt=opt,
+            updates=updates,
+            key=key,
+            tree=priorities.write(state.tree, leaf, priority),
+        )
+
+    def init(key: Array) -> State:
+        key_weights, key_life, key_run, key_shape = jax.random.split(key, 4)
+        params = ravel_pytree(new_network(key_weights))[0]
+        life = born(key_life)
+        shapes = jax.eval_shape(live, params, shares(options, jnp.int32(0)), life, key_shape)[1]
+        ring = jax.tree.map(
+            lambda leaf: jnp.zeros((kept, options.chunk, *leaf.shape), leaf.dtype), shapes
+        )
+        memories = Memory(*(jnp.zeros((kept, options.memory, count)) for _ in Memory._fields))
+        zero = jnp.zeros((), jnp.int32)
+        return State(
+            params, params.copy(), optimiser.init(params), zero, key_run, life, zero, ring,
+            memories, priorities.empty(kept * count),
+        )  # fmt: skip
+
+    def advance(state: State, chunks: Array) -> State:
+        """Chunks of life, learning after each once there is enough to learn from."""
+
+        def one(_: Array, state: State) -> State:
+            state = live_chunk(state)
+            lived = state.chunks * options.chunk * count
+            ready = (lived >= options.min_replay) & (state.chunks >= parts)
+            times = jnp.where(ready, options.updates, 0)
+            return jax.lax.fori_loop(0, times, lambda _, s: learn(s), state)
+
+        return jax.lax.fori_loop(0, chunks, one, state)
+
+    return Agent(init, advance, unravel, sequence, learn)

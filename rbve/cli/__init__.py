@@ -1,0 +1,32 @@
+"""The command line: parse, call, print.
+
+What a command needs is imported once interruptions are caught: that takes a second.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+try:
+    from rbve.cli import console, ending
+except KeyboardInterrupt:
+    os.write(2, b"rbve: interrupted\n")
+    os._exit(130)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    console.prepare_streams()
+    try:
+        with ending.told_in_one_line(*given[:1]):
+            from rbve.cli import parse
+
+            with parse.one_line_errors():
+                call = parse.parse(given)
+            call()
+    except SystemExit as end:
+        if arguments is None and end.code in ending.STOPPED:
+            ending.leave_at_once(end.code)
+        raise

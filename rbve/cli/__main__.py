@@ -1,0 +1,5 @@
+"""`python -m rbve.cli`."""
+
+from rbve.cli import main
+
+main()

@@ -1,0 +1,323 @@
+"""What a person sees: progress on a terminal or in a log, tables, JSON, errors in one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import math
+import os
+import sys
+import threading
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+LOG_SECONDS = 60.0  # between lines of progress in a file
+LEAST_SECONDS, LEAST_SHARE = 30.0, 0.01  # since the first report, to estimate the time left
+GOOD_PART = 0.1  # of all work, to estimate it from the beginning on
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direction of writing
+
+
+class Bar(Protocol):
+    """Progress, whoever shows it; called from any thread."""
+
+    def reach(self, done: int, total: int) -> None:
+        """Say how far it is, where the total shows only as work goes on."""
+
+    def advance(self, count: float, latest: float | None = None) -> None:
+        """Say how much more is done, and the latest return."""
+
+
+class Estimate:
+    """The time left. None at first: compilation comes before the first report, and the first
+    reports may come in a burst."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+        self._first: tuple[float, float] | None = None  # when, and how much was done
+
+    def left(self, now: float, done: float, total: float | None) -> float | None:
+        """Seconds, by what was done since the first report, or by all if that is a good part."""
+        if not total or not done:
+            return None
+        if self._first is None:
+            self._first = now, done
+        when, before = self._first
+        if now - when >= LEAST_SECONDS and done - before >= LEAST_SHARE * total:
+            return (now - when) / (done - before) * max(total - done, 0)
+        if done >= GOOD_PART * total:
+            return (now - self._began) / done * max(total - done, 0)
+        return None
+
+
+def time_left(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds / 60:.0f} min left" if seconds >= 60 else f"{seconds:.0f} s left"
+
+
+class Line:
+    """On a terminal: what, how far, rate, time left and the latest return, always up to date."""
+
+    def __init__(self, progress: Any, task: Any) -> None:
+        self._progress, self._task = progress, task
+        self._estimate = Estimate(time.monotonic())
+
+    def reach(self, done: int, total: int) -> None:
+        self._progress.update(self._task, completed=done, total=total or None)
+        self._tell_left()
+
+    def advance(self, count: float, latest: float | None = None) -> None:
+        self._progress.update(self._task, advance=count, latest=last_return(latest))
+        self._tell_left()
+
+    def _tell_left(self) -> None:
+        task = self._progress.tasks[0]
+        left = self._estimate.left(time.monotonic(), task.completed, task.total)
+        self._progress.update(self._task, left=time_left(left))
+
+
+class Log:
+    """In a file: a line a minute, so that short work says nothing."""
+
+    def __init__(
+        self, what: str, total: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._what, self._total, self._clock = what, total, clock
+        self._done = 0.0
+        self._began = self._said = clock()
+        self._estimate = Estimate(self._began)
+        self._lock = threading.Lock()
+
+    def reach(self, done: int, total: int) -> None:
+        with self._lock:
+            self._done, self._total = done, total
+            self._say("")
+
+    def advance(self, count: float, latest: float | None = None) -> None:
+        with self._lock:
+            self._done += count
+            self._say(last_return(latest))
+
+    def _say(self, latest: str) -> None:
+        now = self._clock()
+        left = self._estimate.left(now, self._done, self._total)
+        if now - self._said < LOG_SECONDS:
+            return
+        self._said = now
+        share = min(self._done / self._total, 1.0) if self._total else 0.0
+        parts = (
+            f"{share:.0%}" if share else "",
+            f"{(now - self._began) / 60:.0f} min",
+            "" if left is None else f"{left / 60:.0f} min left",
+            latest,
+        )
+        with suppress(OSError):  # nobody reads it; the work goes on
+            tell(f"{self._what}: {', '.join(filter(None, parts))}")
+
+
+def last_return(latest: float | None) -> str:
+    return "" if latest is None or math.isnan(latest) else f"return {latest:.2f}"
+
+
+@contextmanager
+def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
+    if not sys.stderr.isatty():
+        yield Log(what, total)
+        return
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None or not unit else f"{speed:,.0f} {unit}/s")
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        Rate(),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.fields[latest]}"),
+    )
+    with Progress(*columns, console=output(errors=True), speed_estimate_period=60) as progress:
+        yield Line(progress, progress.add_task(what, total=total, latest="", left=""))
+
+
+def print_figures(title: str, figures: Mapping[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("measure")
+    table.add_column("value", justify="right")
+    rest = dict(figures)
+    interval, episodes = rest.pop("return_interval", None), rest.pop("episodes", None)
+    for name, value in rest.items():
+        words = shown(value)
+        if name == "return" and interval is not None:
+            low, high = map(shown, interval)
+            words += f" [{low}, {high}] (95%, over {episodes:,} episodes)"
+        table.add_row(name.replace("_", " "), Text(words))
+    output().print(table)
+
+
+def output(errors: bool = False) -> Any:
+    """A rich console, of stdout or stderr, that prints names as they are: no markup in them, and no
+    control characters, which could write anywhere on a terminal."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def render(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+            for segment in super().render(*args, **kwargs):
+                text = segment.text
+                yield segment if segment.control else segment._replace(text=escaped(text, "\n"))
+
+        def on_broken_pipe(self) -> None:
+            raise  # the BrokenPipeError that is being handled
+
+    width = None if errors or sys.stdout.isatty() else 140
+    return Plain(width=width, stderr=errors, markup=False, emoji=False)
+
+
+def escaped(text: str, kept: str = "") -> str:
+    """With control characters, and those that turn the direction of writing, as \\x1b and so on."""
+    if text.isprintable():
+        return text
+    codes = {
+        ord(letter): letter.encode("unicode_escape").decode()
+        for letter in set(text) - set(kept)
+        if unicodedata.category(letter) in ("Cc", "Cs") or letter in TURNING
+    }
+    return text.translate(codes)
+
+
+def say(text: str) -> None:
+    print(escaped(text))
+
+
+def tell(text: str) -> None:
+    """A line on stderr."""
+    print(escaped(text), file=sys.stderr, flush=True)
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def show_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        tell(f"note: {note}")
+
+
+def show_written(path: Path) -> None:
+    """One line about what a conversion wrote."""
+    from rbve.audit.verdict import counted
+    from rbve.data.manifest import MANIFEST, read_manifest
+
+    if not (path / MANIFEST).is_file():
+        say(f"{path}: {path.stat().st_size:,} bytes" if path.is_file() else str(path))
+        return
+    held = read_manifest(path)
+    decisions, actions = held["rows"] - held["episodes"], held["actions"]
+    say(
+        f"{path}: {counted(held['episodes'], 'episode')}, {counted(decisions, 'decision')}, "
+        f"{counted(len(actions), 'action')} ({', '.join(actions[:8])}"
+        f"{', …' if len(actions) > 8 else ''})"
+    )
+
+
+def log_options(flags: Any, toml: Path | None) -> Any:
+    """Which column is what, from flags and, where they are silent, a TOML file."""
+    if toml is None:
+        return flags
+    from rbve.data.formats import choices
+    from rbve.data.logs.options import from_toml
+
+    return dataclasses.replace(from_toml(toml), **choices(flags))
+
+
+def show_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:
+    print(json.dumps(figures)) if as_json else print_figures(title, figures)
+
+
+def show_runs(runs: Sequence[Any], as_json: bool) -> None:
+    """Final figures of runs, one table per problem."""
+    from rbve.report import table
+    from rbve.report.summary import group
+
+    problems = group(runs)
+    if as_json:
+        print(json.dumps(table.as_json(problems)))
+    else:
+        for each in table.tables(problems):
+            output().print(each)
+
+
+def show_claims(judged: Sequence[Any], as_json: bool) -> None:
+    """Verdicts on the paper's claims, and how many there are of each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from rbve.paper.pages import claims_table
+
+    if as_json:
+        names = [name.lower().replace(" ", "_").replace("'", "") for name in claims_table.COLUMNS]
+        lines = [dict(zip(names, claims_table.cells(each), strict=True)) for each in judged]
+        print(json.dumps({"claims": lines}))
+        return
+    shown = ("verdict", "claim", "judged on", "judged again on", "verdict there")
+    table = Table(*shown, title=Text("The paper's claims, measured here"))
+    for each in judged:
+        found = dict(zip(claims_table.COLUMNS, claims_table.cells(each), strict=True))
+        table.add_row(*(Text(found[name]) for name in shown))
+    output().print(table)
+    output().print(claims_table.tally(judged))
+
+
+def show_policies(folders: Sequence[Path], at_most: int = 8) -> None:
+    """Where the trained policies are."""
+    for folder in folders[:at_most]:
+        tell(f"policy: {folder / 'policy.safetensors'}")
+    if len(folders) > at_most:
+        tell(f"and {len(folders) - at_most} more beside them")
+
+
+def prepare_streams() -> None:
+    """Somewhere to write to, and where a terminal's alphabet lacks letters: λ as ?, no error."""
+    for handle in (0, 1, 2):  # closed ones, in this order: each call takes the lowest that is free
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def fail_where_diverged(runs: Sequence[Any]) -> None:
+    """A command whose runs did not all stay finite does not end well."""
+    found = {run.job: run.last("diverged_at") for run in runs}
+    lines = [f"{job} at update {at:,.0f}" for job, at in found.items() if at is not None]
+    if lines:
+        fail(
+            f"diverged: {', '.join(lines)}; their policies are the last finite weights: lower "
+            "--learning-rate, or use a method that stays closer to the data",
+            code=5,
+        )
+
+
+def fail(message: str, code: int = 2) -> NoReturn:
+    # Names and values of a file may hold anything, line breaks too.
+    with suppress(OSError):
+        tell(f"rbve: {' '.join(message.splitlines())}")
+    sys.exit(code)

@@ -1,0 +1,111 @@
+"""The commands with their arguments. JAX is imported only once there is work to do."""
+
+from __future__ import annotations
+
+import functools
+import inspect as signatures
+import io
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from typing import Any
+
+import tyro
+
+from rbve.cli import console
+from rbve.cli.data import convert, inspect, record
+from rbve.cli.learning import demo, evaluate, reproduce, train
+from rbve.cli.results import follow, pack, report
+from rbve.training import presets
+
+EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
+COMMANDS = {
+    "demo": demo,
+    "record": record,
+    "convert": convert,
+    "inspect": inspect,
+    "train": train,
+    "evaluate": evaluate,
+    "follow": follow,
+    "reproduce": reproduce,
+    "report": report,
+    "pack": pack,
+}
+
+
+def parse(given: list[str]) -> Any:
+    """The chosen command with its arguments, not yet called."""
+    commands = {**COMMANDS, "train": with_preset(train, preset_in(given))}
+    return tyro.extras.subcommand_cli_from_dict(
+        {name: held(command) for name, command in commands.items()},
+        prog="rbve",
+        description="Learn decisions from logged data when actions are discrete.",
+        args=given,
+    )
+
+
+def preset_in(given: list[str]) -> str | None:
+    """The one that `rbve train` is given; it has to be known before the flags are read."""
+    if given[:1] != ["train"]:
+        return None
+    words = [part for word in given for part in word.split("=", 1)]
+    return next((b for a, b in itertools.pairwise(words) if a == "--preset"), None)
+
+
+def with_preset(command: Any, name: str | None) -> Any:
+    """The command with a preset's fields for defaults: flags win, and --help tells them."""
+    fields = presets.load(name)
+    if not fields:
+        return command
+
+    @functools.wraps(command)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return command(*args, **kwargs)
+
+    def preset(parameter: signatures.Parameter) -> signatures.Parameter:
+        value = fields.get(parameter.name, parameter.default)
+        if isinstance(parameter.default, tuple) and not isinstance(value, tuple):
+            value = (value,)
+        return parameter.replace(default=value)
+
+    plain = signatures.signature(command)
+    call.__signature__ = plain.replace(  # type: ignore[attr-defined]
+        parameters=[preset(each) for each in plain.parameters.values()]
+    )
+    return call
+
+
+def held(command: Any) -> Any:
+    @functools.wraps(command)
+    def hold(*args: Any, **kwargs: Any) -> Any:
+        return functools.partial(command, *args, **kwargs)
+
+    return hold
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """The parser's boxed complaint as one line; help passes through."""
+    caught = io.StringIO()
+    try:
+        with redirect_stderr(caught):
+            yield
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        console.fail(unboxed(caught.getvalue()))
+
+
+def unboxed(complaint: str) -> str:
+    """Its sections in a row, without the title, and without what explains an option at length."""
+    sections: list[dict[str, None]] = [{}]
+    for line in complaint.splitlines():
+        inside = line.strip("│")
+        if line.startswith("╭") or not inside.strip(" ─-╰╯"):  # plain where letters are ASCII
+            sections.append({})
+        elif not inside.startswith(EXPLANATION):
+            sections[-1][inside.strip()] = None  # what is said twice is said once
+    said = sections[1:] if any(sections[1:]) else sections  # the first holds the title
+    words = "; ".join(" ".join(section) for section in said if section)
+    return re.sub(r"Error parsing \S*__tyro\S*: ", "", words)  # the parser's own name of a group

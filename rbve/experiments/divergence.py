@@ -1,7 +1,0 @@
-"""Divergence: can Q-learning escape to infinity on data where BVE stays bounded?"""
-
-from rbve.experiments import Theory
-
-EXPERIMENT = Theory(
-    "divergence", "Appendix 'Q-learning can escape to infinity in the offline case'"
-)

@@ -1,7 +1,0 @@
-"""Grid world: random, one step and optimal, where one step is not quite optimal"""
-
-from rbve.experiments import Theory
-
-EXPERIMENT = Theory(
-    "gridworld", "Appendix 'The surprising efficiency of 1-step of policy improvement', figure"
-)

@@ -1,0 +1,108 @@
+"""A study as the page reads it: runs, their final figures, and the experiments they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rbve.paper import experiments
+from rbve.paper.experiments import Experiment
+from rbve.paper.finals import Final, Problem, finals
+from rbve.paper.results import jobs_of, left_out_of
+from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
+from rbve.report.summary import distinct
+from rbve.rows import Run
+
+ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
+PAPER_SAMPLES = 64  # N = N' of IQN
+RAW = "#F08A7C"  # R-BVE with raw weights at the paper's λ
+
+
+@dataclass(frozen=True)
+class Study:
+    paths: tuple[Path, ...]
+    runs: dict[str, Run]  # by job
+    jobs: dict[str, set[str]]  # experiment -> jobs it consists of, run or not
+    finals: dict[str, Final]  # by job, of runs that were evaluated to their end
+    left_out: dict[str, dict[str, str]] = field(default_factory=dict)  # experiment -> env -> why
+
+    def of(self, experiment: str) -> list[Final]:
+        """In a stable order."""
+        return [self.finals[job] for job in sorted(self.jobs.get(experiment, ())) if job in self]
+
+    def __contains__(self, job: str) -> bool:
+        return job in self.finals
+
+    def progress(self, experiment: str) -> tuple[int, int]:
+        """Runs that are there, of how many."""
+        jobs = self.jobs.get(experiment, set())
+        return sum(job in self for job in jobs), len(jobs)
+
+    def diverged(self, job: str) -> bool:
+        return self.runs[job].last("diverged_at") is not None
+
+    @cached_property
+    def experiments(self) -> dict[str, Experiment]:
+        """Those of the study that this version knows, in the order of the package."""
+        known = {name: experiments.load(name) for name in experiments.names() if name in self.jobs}
+        return {name: each for name, each in known.items() if isinstance(each, Experiment)}
+
+    def facts(self, found: Iterable[Final]) -> list[dict[str, Any]]:
+        """Of the datasets behind some figures, each once."""
+        by_dataset = {each.seed: self.runs[each.job].facts for each in found}
+        return [by_dataset[seed] for seed in sorted(by_dataset)]
+
+
+def gather(paths: Sequence[Path], runs: Sequence[Run]) -> Study:
+    own = {run.job: run for run in distinct(runs)}
+    evaluated = {each.job: each for each in finals(own.values())}
+    return Study(tuple(paths), own, jobs_of(paths), evaluated, left_out_of(paths))
+
+
+class Shown(NamedTuple):
+    """A method as the page names it."""
+
+    name: str
+    colour: str
+    strong: bool
+    place: tuple[int, str]  # in tables and figures
+
+
+def shown(final: Final) -> Shown:
+    """The paper's raw weights make a method of their own, and so do fewer samples of IQN."""
+    algorithm = final.algorithm
+    name, colour = METHODS.get(algorithm, (algorithm, OTHER_COLOURS[0]))
+    if final.memory:
+        name = WITH_MEMORY.get(algorithm, name)
+    place = list(METHODS).index(algorithm) if algorithm in METHODS else len(METHODS)
+    if final.setting("normalise") == "none":
+        strength = f"{final.setting('lam'):g}".lstrip("0")  # each by itself: the paper tried one
+        colour = RAW if strength == ".005" else mix(RAW, "#000000", 0.4)
+        return Shown(f"{name}, raw weights, λ {strength}", colour, False, (place, f"raw{strength}"))
+    samples = final.setting("samples")
+    if algorithm == "iqn" and samples != PAPER_SAMPLES:
+        name = f"IQN (N=N'={samples}, one setting)"
+    return Shown(name, colour, algorithm == EMPHASISED, (place, ""))
+
+
+def by_method(found: Iterable[Final]) -> dict[Shown, list[Final]]:
+    groups: dict[Shown, list[Final]] = {}
+    for each in found:
+        groups.setdefault(shown(each), []).append(each)
+    return dict(sorted(groups.items(), key=lambda pair: pair[0].place))
+
+
+def by_problem(found: Iterable[Final]) -> dict[Problem, list[Final]]:
+    groups: dict[Problem, list[Final]] = {}
+    for each in found:
+        groups.setdefault(each.problem, []).append(each)
+    return dict(sorted(groups.items(), key=lambda pair: problem_order(pair[0])))
+
+
+def problem_order(problem: Problem) -> tuple[Any, ...]:
+    place = ENVS.index(problem.env) if problem.env in ENVS else len(ENVS)
+    epsilon = -1.0 if problem.epsilon is None else problem.epsilon
+    return (place, problem.env, problem.noise, epsilon, problem.keep, problem.side, problem.action)

@@ -1,0 +1,106 @@
+"""How to read the page: what was run at which scale, and how much of it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rbve.paper import experiments
+from rbve.paper.experiments import Experiment
+from rbve.paper.finals import final_of
+from rbve.paper.pages.gather import Study, shown
+from rbve.paper.pages.html import folded, paragraph, table
+from rbve.paper.results import theory_runs
+from rbve.report.page import Section
+from rbve.report.table import ABSENT
+from rbve.rows import Run
+from rbve.training.spec import averaged
+
+COLUMNS = (
+    "experiment",
+    "question",
+    "in the paper",
+    "runs",
+    "datasets per problem",
+    "updates",
+    "target copied every",
+    "batch",
+    "settings per method",
+    "evaluation",
+)
+FILES = {"claims.csv": "the claims", "summary.csv": "every method on every problem"}
+
+
+def section(study: Study) -> Section:
+    wanted = set().union(*study.jobs.values())
+    there = sum(job in study for job in wanted)
+    runs = (
+        f"{there:,} runs" if there == len(wanted) else f"{there:,} of {len(wanted):,} runs so far"
+    )
+    if other := len(set(study.runs) - wanted):
+        runs += f", and {other:,} of no experiment"
+    body = paragraph(f"{runs}." if study.runs else "Nothing was trained.", "headline") + paragraph(
+        "A dataset is one recording of an online agent (or of its best snapshot, or of a "
+        "player written for the game); methods learn from a share of its episodes and never "
+        "act while they learn. A problem is a kind of data; its datasets differ in the seed "
+        "of the recording, and n counts them. Where a method has several settings, the one "
+        "reported on a dataset was chosen by score on the other datasets; the paper's way, the "
+        "best setting of all, stands beside it. Evaluation is without noise."
+    )
+    return Section(
+        "reading",
+        "How to read this page",
+        body,
+        after=folded(
+            "Experiments: their questions and sizes",
+            table("experiments", COLUMNS, lines(study), words=True),
+        ),
+        short="How to read",
+        first=True,
+        linked=FILES,
+    )
+
+
+def lines(study: Study) -> list[tuple[str, ...]]:
+    """Every experiment of the package, run or not."""
+    found: list[tuple[str, ...]] = []
+    theory = theory_runs(study.paths)
+    for name in experiments.names():
+        each = experiments.load(name)
+        if isinstance(each, Experiment):
+            there, wanted = study.progress(name)
+            count = f"{there:,} of {wanted:,}" if wanted else "not run"
+            own = [study.runs[job] for job in study.jobs.get(name, ()) if job in study.runs]
+            found.append((name, each.question, each.paper, count, *sizes(own)))
+        else:
+            known = len(theory.get(name, ()))
+            count = f"{known:,}" if known else "not run"
+            found.append((name, experiments.summary(name), each.paper, count, *sizes([])))
+    return found
+
+
+def sizes(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The last COLUMNS, as the runs' own specifications have them."""
+    if not runs:
+        return (ABSENT,) * 6
+    specs = [run.spec["spec"] for run in runs]
+    datasets: dict[Any, set[int]] = {}
+    settings: dict[Any, set[str]] = {}
+    for each in (final_of(run, {}) for run in runs):
+        datasets.setdefault(each.problem, set()).add(each.seed)
+        settings.setdefault((each.problem, shown(each)), set()).add(each.settings)
+    last = [averaged(s["steps"], s["every"], s["final_evaluations"]) for s in specs]
+    return (
+        span(len(seeds) for seeds in datasets.values()),
+        span(s["steps"] for s in specs),
+        f"{span(run.spec['target_period'] for run in runs)} updates",
+        span(s["batch_size"] for s in specs),
+        span(len(each) for each in settings.values()),
+        f"{span(s['eval_episodes'] for s in specs)} episodes every "
+        f"{span(s['every'] for s in specs)} updates, the last {span(last)} averaged",
+    )
+
+
+def span(values: Iterable[int]) -> str:
+    known = sorted(set(values))
+    return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"

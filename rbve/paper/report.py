@@ -1,0 +1,59 @@
+"""The report of a study: the paper's claims and what was measured, then every experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rbve import report, rows
+from rbve.paper.claims.judge import Judged, judge_all
+from rbve.paper.results import EXPERIMENTS, THEORY
+from rbve.rows import Run
+
+TITLE = "The paper's claims, measured"
+
+
+class Findings(NamedTuple):
+    """What reports show, read once."""
+
+    paths: Sequence[Path]
+    runs: Sequence[Run]
+    judged: Sequence[Judged]  # the paper's claims; empty where no study was run
+
+
+def read(paths: Iterable[str | Path]) -> Findings:
+    """All runs below the paths, and what those of a study say about the paper's claims."""
+    given = [Path(path) for path in paths]
+    # A study of theory alone has no trained runs, which is not worth a complaint.
+    trained = [
+        path for path in given if (path / EXPERIMENTS).is_dir() or not (path / THEORY).is_dir()
+    ]
+    runs = rows.find(trained)
+    return Findings(given, runs, judge_all(given, runs))
+
+
+def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
+    """Page of all runs below `paths`; of a study, with its claims and experiments.
+
+    `out` is an .html file, or a folder that gets index.html.
+    """
+    return write_page(read(paths), out)
+
+
+def write_page(found: Findings, out: str | Path) -> Path:
+    if not found.judged:
+        return report.write_report(found.paths, out)
+    from rbve.paper import pages
+    from rbve.paper.pages import claims_table
+    from rbve.report import problems, table
+    from rbve.report.page import encode, write
+    from rbve.report.summary import group
+
+    groups = group(found.runs)
+    files = {
+        "summary.csv": encode(table.as_csv(groups)),
+        "claims.csv": encode(claims_table.as_csv(found.judged)),
+    }
+    sections = [claims_table.section(found.judged), *pages.sections(found.paths, found.runs)]
+    return write(sections, Path(out), TITLE, problems.about(groups), files)

@@ -1,0 +1,280 @@
+"""From an experiment to recordings and jobs, all kept in one folder and resumed from it.
+
+OUT/data/<recording>/<seed>    see recordings.py; shared by all experiments
+OUT/runs/<job>/rows.jsonl      results; equal jobs are trained once
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rbve.behaviours import online_dqn, r2d2_options, record, record_memory, scripts
+from rbve.behaviours.learned import came_half_way, has_learned
+from rbve.data.manifest import fingerprint, is_recorded, read_provenance
+from rbve.evaluation.players import ScriptPlayer
+from rbve.files import write_json
+from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
+from rbve.policy import Policy
+from rbve.sweep import local
+from rbve.sweep.recordings import Recording
+from rbve.training.run import Progress
+from rbve.training.spec import DataRef, Job, Spec, resolve
+
+SLOW = {"iqn": 0, "rem": 1, "bcq": 2}  # begun first, so that no core waits for them at the end
+LEARNING_RATE = 3e-4  # where a method says none (the paper's largest)
+
+
+def scale_named(name: str) -> Scale:
+    if name not in SCALES:
+        raise ValueError(f"unknown scale {name!r}; use {', '.join(SCALES)}")
+    return SCALES[name]
+
+
+def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recording]:
+    """All datasets needed, each once; those that others build on first, then the longest.
+
+    First seeds come before the others: they may show that those are needless.
+    """
+    wanted = {
+        each
+        for experiment in experiments
+        for data in experiment.data
+        for seed in range(experiment.at(scale).datasets)
+        for own in [recording(data, experiment.at(scale), seed)]
+        for each in (own, own.online)
+    }
+    order = {"cartpole": 0, "mountain_car": 1}
+    return sorted(
+        wanted,
+        key=lambda r: (
+            *(r.expert is not None, r.seed > 0, -r.steps),
+            *(order.get(r.env, 2), r.env, r.noise, r.seed),
+        ),
+    )
+
+
+def recording(data: Data, scale: Scale, seed: int) -> Recording:
+    episodes = max(1, round(record.default_episodes(data.env) * scale.episodes))
+    full = r2d2_options.preset(data.env).steps if data.memory else record.default_steps(data.env)
+    steps = round(full * scale.episodes)
+    if data.script is not None and data.expert is not None:
+        raise ValueError(f"{data.env}: data is a script's or an expert's, not both")
+    return Recording(
+        data.env,
+        data.noise,
+        data.expert,
+        seed,
+        episodes,
+        steps,
+        data.script,
+        data.memory,
+    )
+
+
+def record_all(
+    wanted: Sequence[Recording],
+    out: Path,
+    on_progress: Callable[[Recording, float, float], None] = lambda recording, fresh, last: None,
+    is_needless: Callable[[Recording], bool] = lambda recording: False,
+) -> None:
+    """Record what is missing, on all devices; experts after the agents they come from.
+
+    Progress: a recording, the share of it that came about since last told, its last return.
+    """
+    check_sizes(wanted, out)
+    out = out.absolute()  # ViZDoom changes the working directory while it starts
+
+    def one(each: Recording) -> None:
+        if is_needless(each):
+            on_progress(each, 1.0, math.nan)
+        else:
+            record_one(each, out, on_progress)
+
+    for experts in (False, True):
+        missing = [
+            each
+            for each in wanted
+            if (each.expert is not None) == experts and not is_recorded(each.folder(out))
+        ]
+        local.on_all_devices(one, missing)
+
+
+def check_sizes(wanted: Sequence[Recording], out: Path) -> None:
+    """Recordings of another scale must not pass for those of this one."""
+    for each in wanted:
+        folder = each.folder(out)
+        if not is_recorded(folder):
+            continue
+        about = read_provenance(folder)
+        size, unit = about.get("recorded_episodes"), "episodes"
+        if size is None:
+            size, unit = (about.get("agent") or {}).get("steps"), "steps"
+        held = f"{size:,} {unit}" if type(size) is int else "unknown size"
+        if held != each.size:
+            raise ValueError(
+                f"{folder}: holds a recording of {held}, and this scale takes {each.size}; "
+                "give another --out, or the scale it was made with"
+            )
+
+
+def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> None:
+    seen = 0.0
+
+    def note(progress: record.Progress) -> None:
+        nonlocal seen
+        on_progress(each, progress.share - seen, progress.last_return)
+        seen = progress.share
+
+    folder = each.folder(out)
+    common: dict[str, Any] = {
+        "noise": each.noise,
+        "seed": each.seed,
+        "overwrite": True,
+        "on_progress": note,
+    }
+    if each.expert is not None:
+        online = each.online.folder(out)
+        expert = Policy.load(online / record.EXPERT)
+        common["reference"] = learned_by(online)["reference"]
+        record.record_policy(each.env, folder, expert, each.episodes, each.expert, **common)
+    elif each.script is not None:
+        player = ScriptPlayer(scripts.load(each.env))
+        record.record_policy(each.env, folder, player, each.episodes, each.script, **common)
+    elif each.memory:
+        memory_agent = r2d2_options.shortened(r2d2_options.preset(each.env), each.steps)
+        record_memory.record_online_memory(each.env, folder, options=memory_agent, **common)
+    else:
+        agent = replace(online_dqn.preset(each.env), steps=each.steps)
+        length = None if each.steps else each.episodes
+        record.record_online(each.env, folder, length, options=agent, **common)
+
+
+def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
+    """Every method and setting on every dataset that counts; needs the recordings."""
+    scale = experiment.at(scale)
+    marks: dict[Path, str] = {}
+    found = []
+    for data in experiment.data:
+        if shortfall(data, experiment, scale, out):
+            continue
+        for seed in range(scale.datasets):
+            folder = recording(data, scale, seed).folder(out)
+            if folder not in marks:
+                marks[folder] = fingerprint(folder)
+            ref = DataRef(str(folder), data.keep, seed, data.side, data.action, marks[folder])
+            found += [
+                job(ref, data.env, method, settings, scale, seed, experiment.spec)
+                for method in experiment.methods
+                for settings in method.sweep[: scale.settings]
+            ]
+    return found
+
+
+def left_out(experiment: Experiment, scale: Scale, out: Path) -> dict[str, str]:
+    """environment -> why its data does not count; needs the recordings."""
+    sized = experiment.at(scale)
+    reasons = {data.env: shortfall(data, experiment, sized, out) for data in experiment.data}
+    return {env: reason for env, reason in reasons.items() if reason}
+
+
+def needless(
+    experiments: Sequence[Experiment], scale: Scale, out: Path
+) -> Callable[[Recording], bool]:
+    """Tells whether all who want a recording leave its environment out, as far as is recorded."""
+    out = out.absolute()
+
+    def told(each: Recording) -> bool:
+        return all(
+            shortfall(data, experiment, experiment.at(scale), out)
+            for experiment in experiments
+            for data in experiment.data
+            for own in [recording(data, experiment.at(scale), each.seed)]
+            if each in (own, own.online)
+        )
+
+    return told
+
+
+def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> str:
+    """How an agent that recorded this data fell short of what the experiment asks; else nothing."""
+    if not experiment.learned and not experiment.best:
+        return ""
+    best = experiment.best.get(data.env)
+    if best is not None and scale.episodes < 1:
+        return ""  # a shortened recording is to see that all works; nobody learns much in it
+    for seed in range(scale.datasets):
+        online = recording(data, scale, seed).online.folder(out)
+        if not is_recorded(online):
+            continue
+        found = learned_by(online)
+        reference = found["reference"]
+        random, reached = reference["random"], reference["online"]
+        if best is None and not has_learned(found, experiment.learned):
+            return (
+                f"the agent of seed {seed} ended at a return of {found['late_return']:.3g}, below "
+                f"{experiment.learned:g} times the random policy's {random:.3g}"
+            )
+        if best is not None and not came_half_way(found, best):
+            return (
+                f"the agent of seed {seed} came to {reached:.3g}, not half way from the random "
+                f"policy's {random:.3g} to {best:.3g}"
+            )
+    return ""
+
+
+def learned_by(online: Path) -> dict[str, Any]:
+    """The provenance of an online agent's recording: what it came to, and a random policy's."""
+    found = read_provenance(online)
+    reference = found.get("reference") or {}
+    if None in (found.get("late_return"), reference.get("online"), reference.get("random")):
+        raise ValueError(
+            f"{online}: does not say what its agent came to; delete it, and it is recorded again"
+        )
+    return found
+
+
+def job(
+    ref: DataRef,
+    env: str,
+    method: Method,
+    tried: Settings,
+    scale: Scale,
+    seed: int,
+    fields: Settings = MappingProxyType({}),
+) -> Job:
+    """`fields`: further ones of its Spec."""
+    settings = {**method.settings, **tried}
+    rate = settings.pop("learning_rate", LEARNING_RATE)
+    plan = Spec(
+        algorithm=method.algorithm,
+        steps=scale.steps,
+        every=max(1, scale.steps // scale.evaluations),
+        env=env,
+        eval_episodes=scale.eval_episodes,
+        batch_size=scale.batch_size,
+        **fields,
+    )
+    spec, config = resolve(plan, settings)
+    return Job(ref, spec, config, rate, scale.period, seed)
+
+
+def run(
+    experiments: Mapping[str, Experiment],
+    scale: Scale,
+    out: Path,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> list[Path]:
+    """Train every job of every experiment once; returns the folders of their rows."""
+    wanted = []
+    for name, experiment in experiments.items():
+        mine = jobs(experiment, scale, out)
+        content = {"jobs": [job.id for job in mine], "left_out": left_out(experiment, scale, out)}
+        write_json(out / "experiments" / f"{name}.json", content)
+        wanted += mine
+    wanted.sort(key=lambda job: SLOW.get(job.spec.algorithm, len(SLOW)))
+    return local.run(wanted, out / "runs", on_progress)

@@ -1,0 +1,117 @@
+"""A study reduced to what reports read, small enough to keep.
+
+OUT/rows.jsonl.gz                   every finished run of its experiments
+OUT/experiments/<name>.json         which runs an experiment consists of
+OUT/theory/<name>/theory.jsonl.gz   runs that need no data
+OUT/audits.json                     what the data is like
+OUT/frames/<kind>.png               what recorded images look like
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rbve import rows, schema
+from rbve.files import read_json, write_atomically, write_json
+from rbve.paper.audits import FILE as AUDITS
+from rbve.paper.audits import Summary, read_audits
+from rbve.paper.frames import FOLDER as FRAMES
+from rbve.rows import Run
+
+EXPERIMENTS = "experiments"
+THEORY = "theory"
+PACKED_THEORY = "theory.jsonl.gz"  # not the name by which trained runs are found
+
+
+class Packed(NamedTuple):
+    runs: int  # kept
+    left_out: int  # not finished, or of no experiment
+    theory: int  # runs that need no data
+
+
+def jobs_of(paths: Iterable[Path]) -> dict[str, set[str]]:
+    """experiment -> its jobs, of the studies among the paths."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        for file in sorted((path / EXPERIMENTS).glob("*.json")):
+            found.setdefault(file.stem, set()).update(read_experiment(file)["jobs"])
+    return found
+
+
+def left_out_of(paths: Iterable[Path]) -> dict[str, dict[str, str]]:
+    """experiment -> environment -> why its data does not count."""
+    found: dict[str, dict[str, str]] = {}
+    for path in paths:
+        for file in sorted((path / EXPERIMENTS).glob("*.json")):
+            found.setdefault(file.stem, {}).update(read_experiment(file).get("left_out", {}))
+    return found
+
+
+def read_experiment(file: Path) -> dict[str, Any]:
+    content = read_json(file)
+    where = f"{file}: lists no jobs; run `rbve reproduce {file.stem}` again"
+    schema.check(content, {"jobs": [str], "left_out?": {"*": str}}, where)
+    return content
+
+
+def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:
+    """experiment -> runs, of those that need no data."""
+    found: dict[str, list[Run]] = {}
+    for path in paths:
+        for folder in sorted((path / THEORY).glob("*")):
+            files = sorted([*folder.glob(PACKED_THEORY), *(folder / "rows").rglob("*.jsonl")])
+            runs = [run for file in files for run in rows.read_all(file)]
+            if runs:
+                found.setdefault(folder.name, []).extend(runs)
+    return found
+
+
+def without_place(run: Run) -> Run:
+    """Its data as STUDY/data/KIND/SEED: where the study lay concerns nobody else."""
+    data = run.spec["data"]
+    place = Path(data["path"])
+    if not place.is_absolute():
+        return run
+    inside = Path(*place.parts[-4:]).as_posix()
+    return run._replace(spec={**run.spec, "data": {**data, "path": inside}})
+
+
+def audits_of(studies: Sequence[Path], used: Set[str]) -> dict[str, Summary]:
+    """Of all studies. Where two recorded the same kind of data, both audits stay if runs used both,
+    the later one under the name of its study."""
+    found: dict[str, Summary] = {}
+    for study in studies:
+        for name, each in read_audits(study).items():
+            mark = found.get(name, each).get("fingerprint")
+            other = mark != each.get("fingerprint") and mark in used
+            found[f"{study.absolute().name}/{name}" if other else name] = each
+    return found
+
+
+def pack(studies: Sequence[Path], out: Path) -> Packed:
+    """Of studies, packed ones too, into one folder; the last one that has an experiment counts.
+
+    Rows last: a folder with rows is complete. `out` may be among the studies.
+    """
+    lists = {name: (jobs, study) for study in studies for name, jobs in jobs_of([study]).items()}
+    wanted = set().union(*(jobs for jobs, _ in lists.values()))
+    theory = {name: runs for study in studies for name, runs in theory_runs([study]).items()}
+    if not wanted and not theory:
+        words = ", ".join(map(str, studies))
+        raise ValueError(f"{words}: no study; make one with `rbve reproduce ... --out STUDY`")
+    runs = rows.find([each for each in studies if jobs_of([each])]) if wanted else []
+    finished = [run for run in runs if run.job in wanted and run.last("final/return") is not None]
+    kept = [without_place(run) for run in {run.job: run for run in finished}.values()]
+    audits = audits_of(studies, {run.spec["data"].get("fingerprint") for run in kept})
+    for name, mine in theory.items():
+        rows.pack(mine, out / THEORY / name / PACKED_THEORY)
+    strips = [file for study in studies for file in sorted((study / FRAMES).glob("*.png"))]
+    for file in [*(study / EXPERIMENTS / f"{n}.json" for n, (_, study) in lists.items()), *strips]:
+        write_atomically(out / file.parent.name / file.name, file.read_bytes())
+    if audits:
+        write_json(out / AUDITS, audits)
+    if kept:
+        rows.pack(kept, out / rows.PACKED)
+    return Packed(len(kept), len(runs) - len(finished), sum(map(len, theory.values())))

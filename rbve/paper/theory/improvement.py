@@ -1,0 +1,268 @@
+"""One greedy step on the values of the behaviour: where it is optimal (appendix B), exactly.
+
+Chain (lemma 2): states in a row, uniform behaviour, γ < 1, both exits of the right end pay 1.
+Grid: its analogue in two dimensions, all four exits of one goal cell pay 1.
+End (lemma 1): see `families`; each premise is also broken by itself.
+
+Values are rational numbers, so a violation is a violation and a tie a tie.
+
+    mdps            processes checked
+    violations      those where some way to break ties is not optimal
+    violations/any  those where no way to break ties is optimal
+    margin          smallest, over processes and states, of [best Q of an optimal action − best Q
+                    of another]; Q is the behaviour's
+    margin/share    the same as a share of the larger of the two
+    loss            largest value given up in a state, ties broken badly; of the family "end" as a
+                    share of H − L
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rbve.paper.theory import check_scale
+from rbve.paper.theory.exact import (
+    MDP,
+    Gap,
+    Outcome,
+    Policy,
+    action_values,
+    backups,
+    evaluate,
+    every_action,
+    gaps,
+    greedy,
+    only,
+    optimal,
+    uniform,
+)
+from rbve.paper.theory.families import ACTIONS, FAMILIES, PREMISES, STATES, Example, Family, draw
+from rbve.rows import Row, Run
+
+QUESTION = "Where is one greedy step on the values of the behaviour an optimal policy?"
+GAMMAS = tuple(Fraction(k, 1000) for k in (10, 100, 250, 500, 750, 900, 950, 990, 999))
+LONGEST = {"quick": 20, "desk": 50}  # states of a chain
+LARGEST = {"quick": 4, "desk": 8}  # cells of a grid's side
+ANY_GOAL = {"quick": 4, "desk": 5}  # sides of grids with any goal
+WALLED, WALLED_SIDE = {"quick": 40, "desk": 300}, 7  # grids with walls
+WALLED_GAMMAS = (Fraction(9, 10), Fraction(99, 100))
+MEMBERS = {"quick": 100, "desk": 1000}  # processes of each family of the lemma
+GRID_GAMMAS = tuple(Fraction(k, 100) for k in (10, 50, 90, 99))
+BIASES = tuple(Fraction(k, 10) for k in (1, 3, 7, 9))  # chances of going right
+WALLS = 0.25  # chance of a wall in a cell
+SECOND = Fraction(1, 2)  # what the left end pays where it pays
+
+Cell = tuple[int, int]
+LINE: tuple[Cell, ...] = ((0, -1), (0, 1))  # left, right
+PLANE: tuple[Cell, ...] = (*LINE, (-1, 0), (1, 0))  # and up, down
+
+
+class Check(NamedTuple):
+    """One process."""
+
+    violated: bool
+    always: bool  # whatever way ties are broken
+    margin: Fraction | None  # None if every action is optimal everywhere
+    share: Fraction | None
+    loss: Fraction
+
+
+def walk(
+    cells: Sequence[Cell], pays: dict[Cell, Fraction], steps: Sequence[Cell], gamma: Fraction
+) -> MDP:
+    """Moves between neighbours; off the cells is staying. Every exit of a cell pays its reward."""
+    index = {cell: k for k, cell in enumerate(cells)}
+    nothing = Fraction(0)
+    moves = [
+        [[Outcome(index.get((r + dr, c + dc), k), pays.get((r, c), nothing))] for dr, dc in steps]
+        for k, (r, c) in enumerate(cells)
+    ]
+    return MDP(moves, gamma)
+
+
+def chain(count: int, gamma: Fraction, left: Fraction = Fraction(0)) -> MDP:
+    cells = [(0, k) for k in range(count)]
+    return walk(cells, {(0, 0): left, (0, count - 1): Fraction(1)}, LINE, gamma)
+
+
+def grid(cells: Sequence[Cell], goal: Cell, gamma: Fraction) -> MDP:
+    return walk(cells, {goal: Fraction(1)}, PLANE, gamma)
+
+
+def rectangle(rows: int, columns: int) -> list[Cell]:
+    return list(product(range(rows), range(columns)))
+
+
+def check_discounted(mdp: MDP, behaviour: Policy | None = None) -> Check:
+    """γ < 1: a policy is optimal if and only if all its actions have the highest Q*."""
+    table = action_values(mdp, evaluate(mdp, behaviour or uniform(mdp)))
+    choices = greedy(table)
+    best = optimal(mdp, choices)
+    found = gaps(table, best)
+    worst = [min(a, key=lambda k: best[s][k]) for s, a in enumerate(choices)]
+    values = evaluate(mdp, only(mdp, worst))
+    return Check(
+        violated=any(gap.size <= 0 for gap in found),
+        always=any(gap.size < 0 for gap in found),
+        margin=min((gap.size for gap in found), default=None),
+        share=min((gap.share for gap in found), default=None),
+        loss=max(max(row) - value for row, value in zip(best, values, strict=True)),
+    )
+
+
+def check_ending(example: Example) -> Check:
+    """By the values themselves: where states come back, an optimal action may lead nowhere."""
+    mdp = example.mdp
+    table = action_values(mdp, evaluate(mdp, example.behaviour))
+    choices = greedy(table)
+    best = backups(mdp, every_action(mdp), max)
+    worst, luckiest = backups(mdp, choices, min), backups(mdp, choices, max)
+    found = gaps(table, action_values(mdp, best))
+    if worst != best:  # a tie, at least
+        found.append(Gap(Fraction(0), Fraction(0)))
+    return Check(
+        violated=worst != best,
+        always=luckiest != best,
+        margin=min((gap.size for gap in found), default=None),
+        share=min((gap.share for gap in found), default=None),
+        loss=max(a - b for a, b in zip(best, worst, strict=True)) / (example.high - example.low),
+    )
+
+
+def summary(checks: Sequence[Check]) -> list[Row]:
+    margins = [c.margin for c in checks if c.margin is not None]
+    shares = [c.share for c in checks if c.share is not None]
+    n = len(checks)
+    found: dict[str, Fraction | float] = {
+        "mdps": n,
+        "violations": sum(c.violated for c in checks),
+        "violations/any": sum(c.always for c in checks),
+        "margin": min(margins, default=math.nan),
+        "margin/share": min(shares, default=math.nan),
+        "loss": max(c.loss for c in checks),
+    }
+    return [Row(0, name, float(value), n) for name, value in found.items()]
+
+
+def job(name: str, words: str, checks: Sequence[Check], rows: Iterable[Row], **spec: Any) -> Run:
+    facts = {"question": QUESTION, "family": words, "arithmetic": "rational"}
+    content = {"experiment": "improvement", "family": name, **spec}
+    return Run(f"improvement/{name}", content, facts, [*rows, *summary(checks)])
+
+
+def over_gammas(
+    name: str, words: str, sizes: Sequence[int], gammas: Sequence[Fraction], make: Any
+) -> Run:
+    """A family by size and γ, its margins as rows: step is the size."""
+    found = {
+        (size, gamma): check_discounted(make(size, gamma)) for size in sizes for gamma in gammas
+    }
+    rows = [
+        Row(size, f"{metric}/gamma={float(gamma):g}", float(value), 1)
+        for (size, gamma), check in found.items()
+        for metric, value in (("margin", check.margin), ("margin/share", check.share))
+        if value is not None
+    ]
+    spec = {"sizes": [sizes[0], sizes[-1]], "gammas": [float(gamma) for gamma in gammas]}
+    return job(name, words, list(found.values()), rows, **spec)
+
+
+def chains(scale: str) -> list[Run]:
+    sizes = range(2, LONGEST[scale] + 1)
+    biased = [
+        check_discounted(mdp, [[1 - right, right]] * size)
+        for size, gamma, right in product(sizes[::4], GAMMAS, BIASES)
+        for mdp in [chain(size, gamma)]
+    ]
+    spec = {"sizes": list(sizes[::4]), "gammas": [float(gamma) for gamma in GAMMAS]}
+    return [
+        over_gammas("chain", "chain, uniform behaviour", sizes, GAMMAS, chain),
+        job(
+            "chain/biased",
+            "chain, behaviour leans left or right",
+            biased,
+            [],
+            right=[float(right) for right in BIASES],
+            **spec,
+        ),
+        over_gammas(
+            "chain/left-pays",
+            "chain whose left end pays ½",
+            sizes[::4],
+            GAMMAS,
+            lambda size, gamma: chain(size, gamma, SECOND),
+        ),
+    ]
+
+
+def grids(scale: str, seed: int) -> list[Run]:
+    sides = range(2, LARGEST[scale] + 1)
+    squares = over_gammas(
+        "grid/corner",
+        "square grid, goal in a corner",
+        sides,
+        GRID_GAMMAS,
+        lambda side, gamma: grid(rectangle(side, side), (side - 1, side - 1), gamma),
+    )
+    shapes = [(r, c) for r, c in product(range(2, ANY_GOAL[scale] + 1), repeat=2) if r <= c]
+    anywhere = [
+        check_discounted(grid(rectangle(*shape), goal, gamma))
+        for shape, gamma in product(shapes, GRID_GAMMAS)
+        for goal in rectangle(*shape)
+    ]
+    gammas = [float(gamma) for gamma in GRID_GAMMAS]
+    spec = {"shapes": [list(shape) for shape in shapes], "gammas": gammas}
+    return [
+        squares,
+        job("grid/any-goal", "rectangles, goal in any cell", anywhere, [], **spec),
+        *(walled(gamma, scale, seed) for gamma in WALLED_GAMMAS),
+    ]
+
+
+def walled(gamma: Fraction, scale: str, seed: int) -> Run:
+    rng = np.random.default_rng(seed)  # the same grids for every γ
+    layouts = [walls(rng, WALLED_SIDE) for _ in range(WALLED[scale])]
+    checks = [check_discounted(grid(cells, goal, gamma)) for cells, goal in layouts]
+    name = f"grid/walls/gamma={float(gamma):g}"
+    words = f"grid with walls, goal in a corner, γ = {float(gamma):g}"
+    spec = {"side": WALLED_SIDE, "wall_share": WALLS, "gamma": float(gamma), "seed": seed}
+    return job(name, words, checks, [], **spec)
+
+
+def walls(rng: np.random.Generator, side: int) -> tuple[list[Cell], Cell]:
+    """Free cells that can reach the goal in the corner, at least two thirds of all."""
+    goal = (side - 1, side - 1)
+    while True:
+        free = {cell for cell in rectangle(side, side) if cell == goal or rng.random() >= WALLS}
+        reached = {goal}
+        while True:
+            more = reached | {(r + dr, c + dc) for r, c in reached for dr, dc in PLANE} & free
+            if more == reached:
+                break
+            reached = more
+        if 3 * len(reached) >= 2 * side * side and len(reached) < side * side:
+            return sorted(reached), goal
+
+
+def endings(scale: str, seed: int) -> list[Run]:
+    return [ending(name, family, scale, seed) for name, family in FAMILIES.items()]
+
+
+def ending(name: str, family: Family, scale: str, seed: int) -> Run:
+    # A stream per family: adding one leaves the others as they were.
+    rng = np.random.default_rng([seed, *name.encode()])
+    checks = [check_ending(draw(family, rng)) for _ in range(MEMBERS[scale])]
+    broken = None if family.broken is None else PREMISES[family.broken]
+    sizes = {"states": list(STATES), "actions": list(ACTIONS)}
+    return job(f"end/{name}", family.words, checks, [], broken=broken, seed=seed, **sizes)
+
+
+def run(scale: str = "desk", seed: int = 0) -> list[Run]:
+    scale = check_scale(scale)
+    return [*chains(scale), *grids(scale, seed), *endings(scale, seed)]
