@@ -12,9 +12,14 @@ def names(folder: Path) -> list[str]:
     return sorted(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
 
-def summary(folder: Path, name: str) -> str:
-    """First line of a file's docstring, read without importing it."""
-    doc = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8")))
+def summary(folder: Path, name: str, function: str | None = None) -> str:
+    """First line of the docstring of a file, or of a function in it, read without importing it."""
+    tree: ast.Module | ast.FunctionDef
+    tree = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
+    if function is not None:
+        functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+        tree = next(node for node in functions if node.name == function)
+    doc = ast.get_docstring(tree)
     return (doc or name).splitlines()[0].rstrip(".")
 
 

@@ -16,7 +16,7 @@ import pytest
 from support.cli import run
 
 from rbve import rows
-from rbve.cli.parse import COMMANDS
+from rbve.cli import _parse
 from rbve.data import Episode, load
 from rbve.data.formats.native import Writer
 from rbve.training.member import PREVIOUS
@@ -274,7 +274,7 @@ def test_a_terminal_with_few_letters() -> None:
         (["train"], "DATA needs"),
         (["train", "DATA", "--algorithm"], "--algorithm needs"),
         (["train", "DATA", "--seed"], "--seed needs"),
-        (["trian", "DATA"], "; Available subcommands: demo, record"),
+        (["trian", "DATA"], "; Available subcommands: convert, demo"),
         (["record", "cach", "--out", "OUT"], "Did you mean 'catch'?"),
         (["record", "catch"], "rbve: Missing from rbve record: --out PATH; For full"),
         (["record", "catch", "--out", "OUT", "--episodes", "0"], "at least 1"),
@@ -392,7 +392,7 @@ def test_a_full_disk(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(rows.find([runs])) == 1
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize("command", _parse.names())
 def test_help_says_what_positional_arguments_are(command: str) -> None:
     shown = run(command, "--help").out
     assert "options" in shown

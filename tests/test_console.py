@@ -2,7 +2,7 @@
 
 import math
 
-from rbve.cli import console
+from rbve.cli import _console as console
 
 
 def log(what, total, *seconds):

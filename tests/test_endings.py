@@ -12,7 +12,8 @@ import pytest
 from support.cli import run
 
 from rbve import Policy, rows
-from rbve.cli import console, ending
+from rbve.cli import _console as console
+from rbve.cli import _ending as ending
 from rbve.training.run import CHECKPOINT, POLICY
 
 TRAIN = ("--steps", "40", "--every", "20", "--eval-episodes", "4", "--batch-size", "8")

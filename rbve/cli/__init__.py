@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 try:
-    from rbve.cli import console, ending
+    from rbve.cli import _console, _ending
 except KeyboardInterrupt:
     os.write(2, b"rbve: interrupted\n")
     os._exit(130)
@@ -18,15 +18,15 @@ except KeyboardInterrupt:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    console.prepare_streams()
+    _console.prepare_streams()
     try:
-        with ending.told_in_one_line(*given[:1]):
-            from rbve.cli import parse
+        with _ending.told_in_one_line(*given[:1]):
+            from rbve.cli import _parse
 
-            with parse.one_line_errors():
-                call = parse.parse(given)
+            with _parse.one_line_errors():
+                call = _parse.parse(given)
             call()
     except SystemExit as end:
-        if arguments is None and end.code in ending.STOPPED:
-            ending.leave_at_once(end.code)
+        if arguments is None and end.code in _ending.STOPPED:
+            _ending.leave_at_once(end.code)
         raise

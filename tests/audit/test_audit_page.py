@@ -12,7 +12,7 @@ import pytest
 
 from rbve.audit import Audit, audit
 from rbve.audit.measure import Histogram
-from rbve.cli.audit_terminal import show, spark
+from rbve.cli._audit import show, spark
 from rbve.data import Dataset
 from rbve.data.source import Fault
 from rbve.report import audit_figures as figures

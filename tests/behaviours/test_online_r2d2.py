@@ -16,7 +16,7 @@ from rbve.behaviours import online_r2d2, r2d2_options, record_memory
 from rbve.behaviours.lessons import Rows, lessons
 from rbve.behaviours.record import EXPERT
 from rbve.behaviours.record_memory import record_online_memory
-from rbve.cli.data import record
+from rbve.cli.record import command as record
 from rbve.data.manifest import fingerprint
 from rbve.networks.recurrent import Memory, Seen
 from rbve.policy import Policy

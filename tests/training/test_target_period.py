@@ -9,7 +9,7 @@ from support.cli import run
 
 from rbve import rows
 from rbve.behaviours.record import record_policy
-from rbve.cli import demo
+from rbve.cli import _demo as demo
 from rbve.paper import experiments
 from rbve.paper import reproduce as study
 from rbve.paper.experiments import Experiment, Method

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from rbve import stopping
-from rbve.cli import console
+from rbve.cli import _console
 from rbve.stopping import Stopped
 
 PACKAGE = str(Path(__file__).parents[1])
@@ -31,8 +31,6 @@ STANDARD = sysconfig.get_paths()["stdlib"]
 INSTALLED = {"site-packages", "dist-packages"}
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 STOPPED = tuple(128 + number for number in WORDS)  # exit codes
-
-RESUMED = ("demo", "train", "follow", "reproduce")  # commands that go on where they stopped
 
 
 @contextmanager
@@ -51,19 +49,24 @@ def told_in_one_line(command: str = "") -> Iterator[None]:
     except (KeyboardInterrupt, Stopped):
         number = received[0] if received else signal.SIGINT
         word = WORDS[signal.Signals(number)]
-        more = "; run the same command again to go on" if command in RESUMED else ""
-        console.fail(f"{word}; what was finished is kept{more}", code=128 + number)
+        more = "; run the same command again to go on" if _resumes(command) else ""
+        _console.fail(f"{word}; what was finished is kept{more}", code=128 + number)
     except (MemoryError, OverflowError, RuntimeError) as error:
         first = (str(error) or "out of memory").splitlines()[0]
         if isinstance(error, RuntimeError) and "RESOURCE_EXHAUSTED" not in first:
             raise
-        console.fail(f"{type(error).__name__}: {first}; try smaller numbers")
+        _console.fail(f"{type(error).__name__}: {first}; try smaller numbers")
     except (ValueError, ImportError) as error:
         if is_of_user_code(error):
             raise
-        console.fail(str(error))
+        _console.fail(str(error))
     except OSError as error:  # names its file, whoever opened it
-        console.fail(str(error))
+        _console.fail(str(error))
+
+
+def _resumes(command: str) -> bool:
+    """Whether a command goes on where it stopped, as its file says."""
+    return getattr(sys.modules.get(f"rbve.cli.{command}"), "RESUMES", False)
 
 
 @contextmanager
@@ -107,7 +110,7 @@ def warnings_as_notes() -> Iterator[None]:
 
         def show(message: Any, category: type[Warning], *place: Any) -> None:
             if issubclass(category, UserWarning):
-                console.show_notes([str(message)])
+                _console.show_notes([str(message)])
             else:
                 usual(message, category, *place)
 

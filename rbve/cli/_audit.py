@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -10,7 +12,7 @@ from rich.text import Text
 from rbve.audit import WORDS, Audit
 from rbve.audit.measure import Histogram, Spread
 from rbve.audit.verdict import counted
-from rbve.cli import console
+from rbve.cli import _console
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a full bar
@@ -19,8 +21,15 @@ COLOURS = {"fine": "green", "look": "yellow", "stop": "red"}
 SIGNS = {"fine": "✓", "look": "!", "stop": "✗"}
 
 
+def show_audit(path: Path, audit: Audit, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"path": str(path), **audit.to_json()}))
+    else:
+        show(audit, str(path))
+
+
 def show(audit: Audit, title: str) -> None:
-    out = console.output()
+    out = _console.output()
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -126,7 +135,7 @@ def action_lines(names: Sequence[str], counts: Sequence[int]) -> Iterator[tuple[
 def words(spread: Spread | None, histogram: Histogram | None) -> str:
     if spread is None or histogram is None:
         return "unknown"
-    shown = console.shown
+    shown = _console.shown
     return (
         f"{shown(spread.mean)} ± {shown(spread.deviation)}   "
         f"[{shown(spread.low)} … {shown(spread.median)} … {shown(spread.high)}]   "

@@ -1,48 +1,60 @@
-"""The commands with their arguments. JAX is imported only once there is work to do."""
+"""The commands: one file each in this folder, with a function `command`.
+
+`rbve --help` reads their docstrings without importing them; a command is imported once it is chosen
+and JAX once there is work to do.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect as signatures
 import io
 import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
 from typing import Any
 
 import tyro
 
-from rbve.cli import console
-from rbve.cli.data import convert, inspect, record
-from rbve.cli.learning import demo, evaluate, reproduce, train
-from rbve.cli.results import follow, pack, report
+from rbve import registry
+from rbve.cli import _console
 from rbve.training import presets
 
 EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
-COMMANDS = {
-    "demo": demo,
-    "record": record,
-    "convert": convert,
-    "inspect": inspect,
-    "train": train,
-    "evaluate": evaluate,
-    "follow": follow,
-    "reproduce": reproduce,
-    "report": report,
-    "pack": pack,
-}
+FOLDER = Path(__file__).parent
+
+
+def names() -> list[str]:
+    return registry.names(FOLDER)
 
 
 def parse(given: list[str]) -> Any:
     """The chosen command with its arguments, not yet called."""
-    commands = {**COMMANDS, "train": with_preset(train, preset_in(given))}
+    commands = {name: load(name) if [name] == given[:1] else described(name) for name in names()}
+    if given[:1] == ["train"]:
+        commands["train"] = with_preset(commands["train"], preset_in(given))
     return tyro.extras.subcommand_cli_from_dict(
         {name: held(command) for name, command in commands.items()},
         prog="rbve",
         description="Learn decisions from logged data when actions are discrete.",
         args=given,
     )
+
+
+def load(name: str) -> Any:
+    return importlib.import_module(f"rbve.cli.{name}").command
+
+
+def described(name: str) -> Any:
+    """A command that is not called, for the list of them all."""
+
+    def command() -> None: ...
+
+    command.__doc__ = registry.summary(FOLDER, name, "command") + "."
+    return command
 
 
 def preset_in(given: list[str]) -> str | None:
@@ -94,7 +106,7 @@ def one_line_errors() -> Iterator[None]:
     except SystemExit as stop:
         if stop.code in (0, None):
             raise
-        console.fail(unboxed(caught.getvalue()))
+        _console.fail(unboxed(caught.getvalue()))
 
 
 def unboxed(complaint: str) -> str:

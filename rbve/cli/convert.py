@@ -1,0 +1,47 @@
+"""`rbve convert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from rbve.cli import _console
+from rbve.cli._arguments import Columns, FormatName, LogColumns
+
+
+def command(
+    src: Positional[Annotated[Path, arg(metavar="SRC")]],
+    dst: Positional[Annotated[Path, arg(metavar="DST")]],
+    /,
+    log: Columns = LogColumns(),  # noqa: B008
+    columns: Path | None = None,
+    format: FormatName = None,
+    to: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Bring data in, or out: from any format to the native store, npz, Parquet, CSV or Minari.
+
+    SRC is a file, a folder, or for RL Unplugged a glob of shards in quotes. DST is written as its
+    suffix says (.npz, .parquet, .csv), else as a native store, which is what `rbve train` takes.
+    Nothing appears at DST until all of it is there.
+
+    For CSV and Parquet logs, one row per decision, say which column is what:
+
+        rbve convert visits.csv visits --episode visit --action treatment --reward outcome
+
+    Args:
+        src: What to read.
+        dst: What to write.
+        columns: TOML file with the same choices, `episode = "visit"` and so on; flags go first.
+        to: Format to write, if the suffix of DST does not say: minari, minari_arrow, ...
+        overwrite: Replace what is at DST, which stays until the new data is whole.
+    """
+    from rbve.data.convert import convert as run
+
+    options = _console.log_options(log, columns)
+    with _console.bar(f"reading {src}", None, "") as bar:
+        notes = run(src, dst, format, to, options, overwrite, bar.reach)
+    _console.show_notes(notes)
+    _console.show_written(dst)

@@ -1,0 +1,46 @@
+"""`rbve inspect`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from rbve.cli import _console
+from rbve.cli._arguments import Columns, FormatName, Json, LogColumns
+
+
+def command(
+    data: Positional[Annotated[Path, arg(metavar="DATA")]],
+    /,
+    log: Columns = LogColumns(),  # noqa: B008
+    columns: Path | None = None,
+    format: FormatName = None,
+    html: Path | None = None,
+    gamma: float = 0.99,
+    beta: float = 0.5,
+    as_json: Json = False,
+) -> None:
+    """Audit a dataset of any format: what it holds, what is wrong with it, whether to train on it.
+
+    Ends in a verdict, which is also the exit code: 0 fine, 3 look at this, 4 do not train.
+
+    Args:
+        data: A store, or a file or folder of any format that `rbve convert` reads.
+        columns: TOML file that says which column of a CSV or Parquet log is what.
+        html: Also write a page with figures.
+        gamma: Discount of the values shown.
+        beta: Temperature of the ranking weight.
+    """
+    from rbve.audit.files import audit_path
+    from rbve.cli._audit import show_audit
+
+    found = audit_path(data, format, _console.log_options(log, columns), gamma, beta)
+    show_audit(data, found, as_json)
+    if html is not None:
+        from rbve.report.audit_page import write
+
+        _console.tell(f"page: {write(found, html, str(data))}")
+    sys.exit(found.exit_code)

@@ -1,0 +1,114 @@
+"""`rbve reproduce`."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from rbve.cli import _console
+from rbve.cli._arguments import need_one
+from rbve.paper import experiments
+
+RESUMES = True
+EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in experiments.names())
+
+
+def command(
+    name: Positional[
+        Annotated[
+            tuple[str, ...], arg(metavar="NAME", help=f"One or more of {EXPERIMENTS}; or all.")
+        ]
+    ],
+    /,
+    scale: Literal["quick", "desk", "paper"] = "quick",
+    out: Path = Path("study"),
+    noise: tuple[float, ...] = (),
+) -> None:
+    """Run figures or tables of the paper: record the data, train, evaluate; then `rbve report OUT`.
+
+    Run the same command again after an interruption: recordings, runs and rows go on where they
+    stopped. Experiments in one folder share recordings and equal runs.
+
+    Args:
+        scale: quick = minutes, desk = hours on a few cores, paper = the paper's numbers
+            (with memory its number of updates, on levels and networks as small as at desk).
+        out: Folder for recordings, runs and rows.
+        noise: Levels of noise in place of the experiment's own, e.g. 0 0.1 0.2 0.3 0.4 0.5.
+    """
+    from rbve import api
+    from rbve.files import locked
+
+    need_one("NAME", name)
+    del api  # sets JAX up
+    named = experiments.names() if "all" in name else name
+    loaded = {each: experiments.load(each) for each in named}
+    trained = {
+        k: each.with_noise(noise) if noise else each
+        for k, each in loaded.items()
+        if isinstance(each, experiments.Experiment)
+    }
+    if noise and not trained:
+        raise ValueError(f"--noise is for experiments with data; {', '.join(named)} needs none")
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out}: is a file; give a folder with --out")
+    with locked(out):
+        for each, experiment in loaded.items():
+            if isinstance(experiment, experiments.Theory):
+                _run_theory(each, experiment, scale, out / "theory" / each)
+        if trained:
+            _run_study(trained, scale, out)
+    _console.tell(f"done: `rbve report {out} --out {out.name}.html` shows it")
+
+
+def _run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path) -> None:
+    """Rows first, then the figures drawn from them."""
+    from rbve import rows
+    from rbve.files import write_atomically
+    from rbve.paper.pages import theory_figures
+
+    with _console.bar(name, None, ""):
+        found = importlib.import_module(f"rbve.paper.theory.{experiment.module}").run(scale)
+        for run in found:
+            rows.write(run, out / "rows" / f"{run.job}.jsonl")
+        for drawing in theory_figures.draw(experiment.module, found):
+            file = out / f"{drawing.kind}.png"
+            write_atomically(file, drawing.png)
+            _console.tell(f"figure: {file}")
+
+
+def _run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) -> None:
+    from rbve.audit.verdict import counted
+    from rbve.data.manifest import is_recorded
+    from rbve.paper import reproduce as study
+    from rbve.paper.audits import write_audits
+    from rbve.paper.frames import write_strips
+    from rbve.training.run import is_finished
+
+    size = study.scale_named(scale)
+    wanted = study.recordings(list(chosen.values()), size)
+    missing = [each for each in wanted if not is_recorded(each.folder(out))]
+    with _console.bar(f"recording {counted(len(missing), 'dataset')}", len(missing), "") as bar:
+        study.record_all(
+            wanted,
+            out,
+            lambda each, fresh, last: bar.advance(fresh, last),
+            study.needless(list(chosen.values()), size, out),
+        )
+    with _console.bar("auditing the data", len(wanted), "datasets") as bar:
+        write_audits(out, lambda recording: bar.advance(1, None))
+    write_strips(out)
+    jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
+    for name, experiment in chosen.items():
+        for env, reason in study.left_out(experiment, size, out).items():
+            _console.tell(f"{name}: {env} is left out: {reason}")
+    if not jobs:
+        raise ValueError(f"no data counts, so there is nothing to train; recordings are in {out}")
+    left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
+    updates = sum(job.spec.steps for job in left)
+    with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
+        study.run(
+            chosen, size, out, lambda p: bar.advance(p.job.spec.every, p.metrics.get("return"))
+        )
