@@ -3,13 +3,20 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench results clean
+# Two workers; tests that were skipped are listed with the reason.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -rs
+
+.PHONY: demo test test-slow lint bench results clean
 
 demo: $(READY)
 	$(BIN)/rbve demo --out demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+	$(PYTEST) -m "not slow" tests
+
+# Stress, emulators, every figure: what takes longer than a change is worth waiting for.
+test-slow: $(READY)
+	$(PYTEST) -m slow tests
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import rbve
@@ -26,9 +25,3 @@ def test_type_checkers_see_them() -> None:
     names = {name.name for each in static.body for name in each.names}  # type: ignore[attr-defined]
     assert names == {*rbve.__all__}
     assert (ROOT / "rbve" / "py.typed").exists()
-
-
-def test_an_editable_install_is_a_path() -> None:
-    """Without this setuptools installs an import hook, which mypy and editors cannot follow."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert settings["package-dir"] == {"": "."}
