@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rbve import report, rows
-from rbve.paper.claims.judge import Judged, judge_all
+from rbve.paper.judging.judge import Judged, judge_all
 from rbve.paper.results import EXPERIMENTS, THEORY
 from rbve.rows import Run
 

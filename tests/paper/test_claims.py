@@ -7,7 +7,7 @@ from typing import Any
 
 from rbve import rows
 from rbve.paper.claims import lab, tables, theory
-from rbve.paper.claims.judge import judge_all
+from rbve.paper.judging.judge import judge_all
 from rbve.rows import Row, Run
 
 
@@ -27,7 +27,7 @@ def test_divergence() -> None:
     assert theory.escapes([out, out_by_one]).verdict == "reproduced"
     assert theory.escapes([out]).verdict == "not run"
     assert theory.escapes([out, case("q", 0, batch="one")]).verdict == "partly"
-    assert theory.escapes([case("q", 0), case("q", 0, batch="one")]).verdict == "not here"
+    assert theory.escapes([case("q", 0), case("q", 0, batch="one")]).verdict == "not reproduced"
     # Not of the remark's premise, w > 0.
     assert theory.escapes([out, out_by_one, case("q", 0, w=-1.0)]).verdict == "reproduced"
     loose = case("bve", 1, "bootstrap")
@@ -36,7 +36,7 @@ def test_divergence() -> None:
     assert "bounded in 2 of 2 set-ups" in judged.measured
     assert "escapes in 1 of 1" in judged.measured
     assert theory.stays([case("bve", 0), case("bve", 1)]).verdict == "partly"
-    assert theory.stays([case("bve", 1), loose]).verdict == "not here"
+    assert theory.stays([case("bve", 1), loose]).verdict == "not reproduced"
     assert theory.stays([loose]).verdict == "not run"
 
 
@@ -53,7 +53,7 @@ def test_extrapolation_needs_errors_above_0_and_above_the_mean_error() -> None:
     assert judged.verdict == "reproduced"
     assert "above every true value in 50%" in judged.measured
     assert theory.extrapolates([good, fit([1.0, 1.2], 2.0)]).verdict == "partly"
-    assert theory.extrapolates([fit([-1.0, 1.0], -2.0)]).verdict == "not here"
+    assert theory.extrapolates([fit([-1.0, 1.0], -2.0)]).verdict == "not reproduced"
 
 
 def test_one_violation_refutes_a_lemma() -> None:
@@ -62,7 +62,7 @@ def test_one_violation_refutes_a_lemma() -> None:
     broken = run({"violations": 1, "mdps": 9}, family="chain")
     other = run({"violations": 5, "mdps": 9}, family="chain/biased")
     assert judge([clean, other]).verdict == "reproduced"
-    assert judge([clean, broken]).verdict == "not here"
+    assert judge([clean, broken]).verdict == "not reproduced"
     assert judge([other]).verdict == "not run"
 
 
@@ -74,7 +74,7 @@ def test_grid_world() -> None:
     assert theory.one_step(world(-9, 42, 42.3)).verdict == "reproduced"
     assert theory.one_step(world(-9, 42.3, 42.3)).verdict == "partly"  # optimal: no gap left
     assert theory.one_step(world(-9, 30, 42.3)).verdict == "partly"
-    assert theory.one_step(world(9, -3, 42.3)).verdict == "not here"
+    assert theory.one_step(world(9, -3, 42.3)).verdict == "not reproduced"
     layouts = [
         run({"close": close}, trap=trap, layouts=500) for trap, close in ((-1, 0.9), (-9, 0.1))
     ]
@@ -86,7 +86,7 @@ def test_grid_world() -> None:
 def test_statements_the_tables_contradict() -> None:
     verdicts = {claim.text: claim.judge([]) for claim in (*tables.CLAIMS, *lab.CLAIMS)}
     levels = verdicts["BVE outperforms other offline RL on all DeepMind Lab levels"]
-    assert levels.verdict == "not here"
+    assert levels.verdict == "not reproduced"
     assert "many: BVE 23.7 < CQL 23.8" in levels.measured
     assert "few: BVE 7.6 < R2D2 8.5" in levels.measured
     agreed = [claim.text for claim in lab.CLAIMS if verdicts[claim.text].verdict == "not run"]
@@ -94,7 +94,7 @@ def test_statements_the_tables_contradict() -> None:
     assert "R-BVE performs best on all DeepMind Lab levels" in agreed
     # The four levels and the four lines of an expert: BC wins two of the latter.
     competitive = verdicts["BVE is still very competitive on DeepMind Lab"]
-    assert competitive.verdict == "not here"
+    assert competitive.verdict == "not reproduced"
     assert "mean of 8 lines: BVE 9.98 < BC 12.8" in competitive.measured
     assert "BVE 9.98 < CQL 12" in competitive.measured
     assert lab.not_poor("R-BVE") == []

@@ -13,10 +13,9 @@ from support.browser import Tab, needs_browser
 from support.studies import make_run, scored, write_study
 
 from rbve.paper import experiments
-from rbve.paper.claims import CLAIMS
-from rbve.paper.claims.claim import ATARI, FOR_ATARI, FOR_LAB, LAB, MEMORY, MINATAR
-from rbve.paper.claims.judge import Judged, judge_all
-from rbve.paper.claims.verdicts import ENOUGH
+from rbve.paper.claims import ATARI, FOR_ATARI, FOR_LAB, LAB, MEMORY, MINATAR, all_claims
+from rbve.paper.judging.judge import Judged, judge_all
+from rbve.paper.judging.verdicts import ENOUGH
 from rbve.paper.pages import claims_table
 from rbve.paper.report import write_report
 from rbve.rows import Run
@@ -68,7 +67,7 @@ def judged(study: Path) -> dict[str, Judged]:
 def test_one_rule_judges_two_kinds_of_data(study: Path) -> None:
     found = judged(study)[TEXT]
     assert (found.judgement.verdict, found.judgement.effects["filtered BC"].value) == (
-        "not here",
+        "not reproduced",
         -20,
     )
     assert found.claim.again == ("MinAtar", "minatar")
@@ -90,7 +89,7 @@ def test_levels_with_memory_beside_the_papers_table(study: Path) -> None:
     assert average is not None
     assert (average.verdict, average.effects["CQL"].value) == ("reproduced", 5)
     other = judged(study)["BVE outperforms other offline RL on all DeepMind Lab levels"]
-    assert other.judgement.verdict == "not here"
+    assert other.judgement.verdict == "not reproduced"
     assert other.again is not None  # above R2D2 and R-R2D2 on both levels, above CQL on one
     assert (other.again.verdict, len(other.again.effects)) == ("partly", 6)
     # R2D2 scores 31.5 on both: below half way.
@@ -129,7 +128,7 @@ def test_methods_with_memory_go_by_their_own_names(tmp_path: Path) -> None:
 def test_a_table_is_no_evidence_of_runs(tmp_path: Path) -> None:
     write_study(tmp_path, {"bsuite": on("catch", "bve", [1.0])})
     found = judged(tmp_path)["BVE outperforms other offline RL on all DeepMind Lab levels"]
-    assert found.judgement.verdict == "not here"  # by the paper's table
+    assert found.judgement.verdict == "not reproduced"  # by the paper's table
     assert found.again is not None
     assert found.again.verdict == "not run"
 
@@ -148,7 +147,7 @@ def test_every_row_of_the_csv_says_what_was_measured_there(study: Path) -> None:
     text = claims_table.as_csv(list(judged(study).values()))
     rows = list(csv.DictReader(io.StringIO(text)))
     of = {row["claim"]: row for row in rows}
-    assert (of[TEXT]["verdict"], of[TEXT]["verdict there"]) == ("not here", "reproduced")
+    assert (of[TEXT]["verdict"], of[TEXT]["verdict there"]) == ("not reproduced", "reproduced")
     assert "against filtered BC −20" in of[TEXT]["measured here"]
     assert "against filtered BC +40" in of[TEXT]["measured there"]
     assert {row["judged again on"] for row in rows} == {"MinAtar", "levels with memory", "–"}
@@ -161,18 +160,20 @@ def test_every_row_of_the_csv_says_what_was_measured_there(study: Path) -> None:
 def test_the_tally_counts_both(study: Path) -> None:
     words = claims_table.tally(list(judged(study).values()))
     atari, lab = (
-        sum(claim.here in about for claim in CLAIMS)
+        sum(claim.here in about for claim in all_claims())
         for about in ((FOR_ATARI, ATARI), (FOR_LAB, LAB))
     )
     assert (atari, lab) == (26, 12)
-    assert words.startswith(f"{len(CLAIMS)} claims: 0 reproduced, 1 partly, 9 not here, ")
+    assert words.startswith(
+        f"{len(all_claims())} claims: 0 reproduced, 1 partly, 9 not reproduced, "
+    )
     assert (
-        f"The {atari} about Atari, on MinAtar: 1 reproduced, 0 partly, 0 not here, "
+        f"The {atari} about Atari, on MinAtar: 1 reproduced, 0 partly, 0 not reproduced, "
         f"{atari - 1} not run. " in words
     )
     assert words.endswith(
-        "The 12 about DeepMind Lab, on levels with memory: 2 reproduced, 3 partly, 0 not here, "
-        "7 not run."
+        "The 12 about DeepMind Lab, on levels with memory: 2 reproduced, 3 partly, "
+        "0 not reproduced, 7 not run."
     )
 
 
@@ -249,7 +250,7 @@ def test_claims_are_filtered_by_what_and_how_they_were_judged_again(tab: Tab, pa
     colours = tab.run(
         f"{shown}.map(r => [r.cells[0], r.cells[8]].map(c => getComputedStyle(c).color))[0]"
     )
-    assert colours[0] != colours[1]  # 'not here' and 'reproduced'
+    assert colours[0] != colours[1]  # 'not reproduced' and 'reproduced'
 
 
 @needs_browser

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbve.paper import effects, finals
-from rbve.paper.claims import CLAIMS, rules
-from rbve.paper.claims.claim import worst
-from rbve.paper.effects import Pick
+from rbve.paper import finals
+from rbve.paper.claims import all_claims
 from rbve.paper.finals import Final, Problem
+from rbve.paper.judging import effects, rules
+from rbve.paper.judging.effects import NORMALISED_SCORE, Pick, Quantity
+from rbve.paper.judging.verdicts import Judgement
 from rbve.report import statistics
 
 CATCH = Problem("catch", 0.0, None, 0.1, "all", "chosen")
@@ -78,28 +79,28 @@ def test_a_diverged_setting_is_the_worst() -> None:
     [
         ([10, 11, 12, 13, 14], [1, 2, 3, 4, 5], "reproduced"),  # 9 each time
         ([10, 0, 12, 2, 14], [1, 2, 3, 4, 15], "partly"),  # mean 2.6, of both signs
-        ([1, 2, 3, 4, 5], [10, 11, 12, 13, 14], "not here"),
+        ([1, 2, 3, 4, 5], [10, 11, 12, 13, 14], "not reproduced"),
         ([1, 2, 3], [], "not run"),
     ],
 )
 def test_better(ours: list[float], theirs: list[float], verdict: str) -> None:
     found = runs("a", ours) + runs("b", theirs)
-    assert rules.better(found, A, {"b": B}, everywhere).verdict == verdict
+    assert rules.better(A, {"b": B}, everywhere)(found).verdict == verdict
 
 
 def test_few_datasets_reproduce_nothing() -> None:
     ours, theirs = runs("a", [10, 11, 12]), runs("b", [1, 2, 3])
-    judged = rules.better(ours + theirs, A, {"b": B}, everywhere)
+    judged = rules.better(A, {"b": B}, everywhere)(ours + theirs)
     assert judged.verdict == "partly"  # 9 each time, but three datasets only
     assert "only 3 datasets of a kind" in judged.measured
     # One thin kind of data among thick ones counts too.
     thick = runs("a", [10] * 5, POLE) + runs("b", [1] * 5, POLE)
-    assert rules.better(ours + theirs + thick, A, {"b": B}, everywhere).verdict == "partly"
+    assert rules.better(A, {"b": B}, everywhere)(ours + theirs + thick).verdict == "partly"
 
 
 def test_better_than_some_is_partly() -> None:
     found = runs("a", [5, 6, 7]) + runs("b", [1, 2, 3]) + runs("c", [9, 9.5, 10])
-    judged = rules.better(found, A, {"b": B, "c": C}, everywhere)
+    judged = rules.better(A, {"b": B, "c": C}, everywhere)(found)
     assert judged.verdict == "partly"  # one of two is clear
     assert judged.effects["b"].value == 4
     assert judged.effects["c"].value == -3.5
@@ -114,8 +115,8 @@ def test_lower_is_better_where_the_sign_says_so() -> None:
         for f in found
     ]
     judged = rules.better(
-        choose, A, {"b": B}, everywhere, "overestimation", -1, statistics.logarithm
-    )
+        A, {"b": B}, everywhere, Quantity("overestimation", statistics.logarithm), -1
+    )(choose)
     assert judged.verdict == "reproduced"
     common, other = np.log10(2 / (1 + 1e6)), np.log10(3 / (1 + 1e7))
     expected = (3 * common + other) / 4
@@ -154,59 +155,56 @@ def test_shares_of_one_recording_count_once() -> None:
 
 def test_similar_scores_are_similar_everywhere() -> None:
     found = runs("a", [0, 0, 0, 0]) + runs("b", [3, 3, 3, 3])
-    assert rules.similar(found, A, {"b": B}, everywhere, 10).verdict == "reproduced"
+    assert rules.similar(A, {"b": B}, everywhere, 10)(found).verdict == "reproduced"
     # −3 on catch and +21 on cartpole: 9 on average, but not on cartpole.
     found += runs("a", [21] * 4, POLE) + runs("b", [0] * 4, POLE)
-    judged = rules.similar(found, A, {"b": B}, everywhere, 10)
+    judged = rules.similar(A, {"b": B}, everywhere, 10)(found)
     assert judged.verdict == "partly"
     assert judged.measured == "b +9 [+9, +9] (n=8), apart: cartpole +21, catch −3"
 
 
 def test_rising() -> None:
-    def picks(*levels: float) -> list[tuple[str, Pick]]:
-        return [(str(level), Pick("a", {"lam": level})) for level in levels]
+    def picks(*levels: float) -> dict[str, Pick]:
+        return {str(level): Pick("a", {"lam": level}) for level in levels}
 
     found = [run for k in (1, 2, 3) for run in runs("a", [k, k + 1, k + 2, k + 3], lam=k)]
+    assert rules.rising(picks(1, 2, 3), everywhere, NORMALISED_SCORE)(found).verdict == "reproduced"
     assert (
-        rules.rising(found, picks(1, 2, 3), everywhere, "normalised_return").verdict == "reproduced"
+        rules.rising(picks(3, 2, 1), everywhere, NORMALISED_SCORE)(found).verdict
+        == "not reproduced"
     )
-    assert (
-        rules.rising(found, picks(3, 2, 1), everywhere, "normalised_return").verdict == "not here"
-    )
-    falling = rules.rising(found, picks(3, 2, 1), everywhere, "normalised_return", -1)
+    falling = rules.rising(picks(3, 2, 1), everywhere, NORMALISED_SCORE, -1)(found)
     assert falling.verdict == "reproduced"
     bump = found + runs("a", [9, 10, 11, 12], lam=2.5)
-    steps = rules.rising(bump, picks(1, 2, 2.5, 3), everywhere, "normalised_return")
+    steps = rules.rising(picks(1, 2, 2.5, 3), everywhere, NORMALISED_SCORE)(bump)
     assert steps.verdict == "partly"  # up in the end, one step clearly down
     assert "1 of 3 steps against it" in steps.measured
 
 
 def test_ordered_and_reaches() -> None:
     found = runs("a", [9] * 4) + runs("b", [5] * 4) + runs("c", [1] * 4)
-    assert rules.ordered(
-        found, {"a": A, "b": B, "c": C}, everywhere, "normalised_return"
-    ).verdict == ("reproduced")
-    assert rules.ordered(
-        found, {"a": A, "c": C, "b": B}, everywhere, "normalised_return"
-    ).verdict == (
+    assert rules.ordered({"a": A, "b": B, "c": C}, everywhere, NORMALISED_SCORE)(found).verdict == (
+        "reproduced"
+    )
+    assert rules.ordered({"a": A, "c": C, "b": B}, everywhere, NORMALISED_SCORE)(found).verdict == (
         "partly"  # one of two steps is clear
     )
-    assert rules.reaches(found, {"a": A, "b": B}, everywhere, 4).verdict == "reproduced"
-    assert rules.reaches(found, {"a": A, "b": B}, everywhere, 5).verdict == "partly"  # not above
-    assert rules.reaches(found, {"a": A, "c": C}, everywhere, 5).verdict == "partly"
-    assert rules.reaches(found, {"a": A, "x": Pick("x")}, everywhere, 5).verdict == "not run"
+    assert rules.reaches({"a": A, "b": B}, everywhere, 4)(found).verdict == "reproduced"
+    assert rules.reaches({"a": A, "b": B}, everywhere, 5)(found).verdict == "partly"  # not above
+    assert rules.reaches({"a": A, "c": C}, everywhere, 5)(found).verdict == "partly"
+    assert rules.reaches({"a": A, "x": Pick("x")}, everywhere, 5)(found).verdict == "not run"
     spread = runs("a", [4, 20, 4, 20])  # its mean is above 5, its interval reaches below
-    assert rules.reaches(spread, {"a": A}, everywhere, 5).verdict == "partly"
-    assert rules.reaches(found, {"c": C}, everywhere, 5).verdict == "not here"
-    assert rules.reaches(found, {"c": C}, everywhere, 5, sign=-1).verdict == "reproduced"
-    assert rules.reaches(found, {"a": A}, everywhere, 5, sign=-1).verdict == "not here"
+    assert rules.reaches({"a": A}, everywhere, 5)(spread).verdict == "partly"
+    assert rules.reaches({"c": C}, everywhere, 5)(found).verdict == "not reproduced"
+    assert rules.reaches({"c": C}, everywhere, 5, sign=-1)(found).verdict == "reproduced"
+    assert rules.reaches({"a": A}, everywhere, 5, sign=-1)(found).verdict == "not reproduced"
 
 
 def test_better_everywhere_counts_every_kind_of_data_by_itself() -> None:
-    def verdict(on_catch: list[float], on_pole: list[float]) -> rules.Judgement:
+    def verdict(on_catch: list[float], on_pole: list[float]) -> Judgement:
         found = runs("a", [10, 11, 12, 13]) + runs("b", on_catch)
         found += runs("a", [50, 51, 52, 53], POLE) + runs("b", on_pole, POLE)
-        return rules.better_everywhere(found, A, {"b": B}, everywhere)
+        return rules.better_everywhere(A, {"b": B}, everywhere)(found)
 
     both = verdict([9, 10, 11, 12], [10, 11, 12, 13])
     assert (both.verdict, both.effects["b, catch"].value) == ("reproduced", 1)
@@ -215,7 +213,7 @@ def test_better_everywhere_counts_every_kind_of_data_by_itself() -> None:
     assert (one.verdict, one.effects["b, cartpole"].value) == ("partly", 40)
     assert one.measured.startswith("of 2 comparisons 1 clearly for it, 1 clearly against it")
     assert one.measured.endswith("on average against b +15.5 [+15.5, +15.5] (n=8)")
-    assert verdict([19, 20, 21, 22], [60, 61, 62, 63]).verdict == "not here"
+    assert verdict([19, 20, 21, 22], [60, 61, 62, 63]).verdict == "not reproduced"
     assert verdict([9, 10, 11, 12], []).verdict == "not run"
     few = verdict([9, 10, 11], [10, 11, 12, 13])
     assert few.verdict == "partly"
@@ -226,12 +224,8 @@ def test_between_kinds_of_data() -> None:
     scarce = Problem("catch", 0.0, None, 0.01, "all", "chosen")
     found = runs("a", [5, 6, 5, 6], scarce) + runs("a", [1] * 4, CATCH)
     judged = rules.between(
-        found,
-        {"a": A},
-        lambda p: p.keep == 0.01,
-        lambda p: p.keep == 0.1,
-        "normalised_return",
-    )
+        {"a": A}, lambda p: p.keep == 0.01, lambda p: p.keep == 0.1, NORMALISED_SCORE
+    )(found)
     assert judged.verdict == "reproduced"
     assert judged.effects["a"].value == 4.5
 
@@ -239,40 +233,40 @@ def test_between_kinds_of_data() -> None:
 def test_similar_is_an_interval_within_the_margin() -> None:
     def verdict(theirs: list[float], margin: float) -> str:
         found = runs("a", [50, 51, 52, 53]) + runs("b", theirs)
-        return rules.similar(found, A, {"b": B}, everywhere, margin).verdict
+        return rules.similar(A, {"b": B}, everywhere, margin)(found).verdict
 
     assert verdict([49, 50, 51, 52], 2) == "reproduced"  # 1 each time
     assert verdict([46, 50, 51, 56], 2) == "partly"  # mean ¾, from −3 to 4
-    assert verdict([40, 41, 42, 43], 2) == "not here"
+    assert verdict([40, 41, 42, 43], 2) == "not reproduced"
     assert verdict([], 2) == "not run"
 
 
 def test_alike_compares_across_kinds_of_data() -> None:
     found = runs("a", [5, 6, 5, 6], CATCH) + runs("a", [1] * 4, NOISY) + runs("b", [5] * 4, NOISY)
-    own = rules.alike(found, {"a": A}, is_quiet, is_noisy, 1)
-    assert (own.verdict, own.effects["a"].value) == ("not here", 4.5)
-    assert rules.alike(found, {"a": A}, is_quiet, is_noisy, 6).verdict == "reproduced"
+    own = rules.alike({"a": A}, is_quiet, is_noisy, 1)(found)
+    assert (own.verdict, own.effects["a"].value) == ("not reproduced", 4.5)
+    assert rules.alike({"a": A}, is_quiet, is_noisy, 6)(found).verdict == "reproduced"
     # 0, 1, 0, 1: ½ ± 3.182 · 0.289
-    other = rules.alike(found, {"a": A}, is_quiet, is_noisy, 1.5, B)
+    other = rules.alike({"a": A}, is_quiet, is_noisy, 1.5, B)(found)
     assert (other.verdict, other.effects["a"].value) == ("reproduced", 0.5)
-    assert rules.alike(found, {"a": A}, is_quiet, is_noisy, 1.4, B).verdict == "partly"
+    assert rules.alike({"a": A}, is_quiet, is_noisy, 1.4, B)(found).verdict == "partly"
 
 
 def test_steadier_counts_changes_up_and_down_alike() -> None:
     found = runs("a", [50] * 4, CATCH) + runs("a", [52, 48, 52, 48], NOISY)
     found += runs("b", [50] * 4, CATCH) + runs("b", [70, 30, 70, 30], NOISY)
-    judged = rules.steadier(found, {"A": A}, {"B": B}, is_noisy, is_quiet)
+    judged = rules.steadier({"A": A}, {"B": B}, is_noisy, is_quiet)(found)
     assert judged.verdict == "reproduced"  # both mean changes are 0
     assert judged.effects["A − B"].value == 2 - 20
-    assert rules.steadier(found, {"B": B}, {"A": A}, is_noisy, is_quiet).verdict == "not here"
-    assert rules.steadier(found, {"A": A}, {"C": C}, is_noisy, is_quiet).verdict == "not run"
+    assert rules.steadier({"B": B}, {"A": A}, is_noisy, is_quiet)(found).verdict == "not reproduced"
+    assert rules.steadier({"A": A}, {"C": C}, is_noisy, is_quiet)(found).verdict == "not run"
 
 
 def test_changes_are_compared_dataset_by_dataset() -> None:
     # Datasets 0 to 4 of a, 1 to 4 of b: the first of a has no partner.
     found = runs("a", [50] * 5, CATCH) + runs("a", [90, 51, 52, 53, 54], NOISY)
     found += runs("b", [50] * 5, CATCH)[1:] + runs("b", [0, 53, 54, 55, 56], NOISY)[1:]
-    judged = rules.steadier(found, {"A": A}, {"B": B}, is_noisy, is_quiet)
+    judged = rules.steadier({"A": A}, {"B": B}, is_noisy, is_quiet)(found)
     assert (judged.effects["A − B"].value, judged.effects["A − B"].n) == (-2, 4)
 
 
@@ -280,24 +274,24 @@ def test_a_lead_that_widens() -> None:
     # a leads by 1 without noise; with noise by 5, 6, 7, 8.
     found = runs("a", [11, 12, 13, 14], CATCH) + runs("b", [10, 11, 12, 13], CATCH)
     found += runs("a", [5, 7, 9, 11], NOISY) + runs("b", [0, 1, 2, 3], NOISY)
-    judged = rules.widens(found, {"A": A}, {"B": B}, is_noisy, is_quiet)
+    judged = rules.widens({"A": A}, {"B": B}, is_noisy, is_quiet)(found)
     assert (judged.verdict, judged.effects["A − B"].value) == ("reproduced", 5.5)
-    assert rules.widens(found, {"A": A}, {"B": B}, is_quiet, is_noisy).verdict == "not here"
-    assert rules.widens(found, {"B": B}, {"A": A}, is_noisy, is_quiet).verdict == "not here"
-    assert rules.widens(found, {"A": A}, {"C": C}, is_noisy, is_quiet).verdict == "not run"
+    assert rules.widens({"A": A}, {"B": B}, is_quiet, is_noisy)(found).verdict == "not reproduced"
+    assert rules.widens({"B": B}, {"A": A}, is_noisy, is_quiet)(found).verdict == "not reproduced"
+    assert rules.widens({"A": A}, {"C": C}, is_noisy, is_quiet)(found).verdict == "not run"
 
 
 def test_an_effect_smaller_than_claimed_is_partly_there() -> None:
     found = runs("a", [11, 12, 13, 14]) + runs("b", [10, 11, 12, 13])
-    assert rules.better(found, A, {"b": B}, everywhere, least=1).verdict == "reproduced"
-    assert rules.better(found, A, {"b": B}, everywhere, least=2).verdict == "partly"
-    assert rules.better(found, B, {"a": A}, everywhere, least=2).verdict == "not here"
+    assert rules.better(A, {"b": B}, everywhere, least=1)(found).verdict == "reproduced"
+    assert rules.better(A, {"b": B}, everywhere, least=2)(found).verdict == "partly"
+    assert rules.better(B, {"a": A}, everywhere, least=2)(found).verdict == "not reproduced"
 
 
 def test_below_everywhere() -> None:
     found = runs("a", [1, 2, 3, 4]) + runs("b", [2, 3, 4, 5])
     found += runs("a", [9, 9, 9, 9], POLE) + runs("b", [5, 5, 5, 5], POLE)
-    judged = rules.better_everywhere(found, A, {"b": B}, everywhere, sign=-1)
+    judged = rules.better_everywhere(A, {"b": B}, everywhere, sign=-1)(found)
     assert judged.verdict == "partly"
     assert judged.measured.startswith("of 2 comparisons 1 clearly for it, 1 clearly against it")
 
@@ -308,9 +302,9 @@ def test_errors_of_either_sign_on_a_log_scale() -> None:
 
 
 def test_every_claim_has_a_rule_and_judges_nothing_as_not_run() -> None:
-    texts = [claim.text for claim in CLAIMS]
+    texts = [claim.text for claim in all_claims()]
     assert len(set(texts)) == len(texts) >= 45
-    for claim in CLAIMS:
+    for claim in all_claims():
         assert claim.rule
         assert claim.paper
         if claim.experiment:
@@ -318,9 +312,13 @@ def test_every_claim_has_a_rule_and_judges_nothing_as_not_run() -> None:
 
 
 def test_a_claim_of_two_parts_is_as_good_as_its_weaker() -> None:
-    good = rules.Judgement("reproduced", "x")
-    assert worst(good, rules.Judgement("not here", "y")).verdict == "not here"
-    assert worst(good, rules.Judgement("partly", "y")).measured == "x; y"
+    def settled(judgement: Judgement) -> rules.Rule:
+        return lambda finals: judgement
+
+    good = settled(Judgement("reproduced", "x"))
+    bad, half = settled(Judgement("not reproduced", "y")), settled(Judgement("partly", "y"))
+    assert rules.worst(good, bad)([]).verdict == "not reproduced"
+    assert rules.worst(good, half)([]).measured == "x; y"
 
 
 def test_problems_from_rows() -> None:

@@ -5,17 +5,18 @@ With a memory DDQN is R2D2 and R-DQN is R-R2D2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from statistics import fmean
 
 from rbve.paper import printed as paper
-from rbve.paper.claims.claim import BC, BVE, CQL, DDQN, LAB, RBVE, RDQN, Claim, standard
-from rbve.paper.claims.rules import better, better_everywhere, reaches
-from rbve.paper.claims.verdicts import Judgement
-from rbve.paper.effects import Pick
+from rbve.paper.claims import LAB, Claim
+from rbve.paper.claims._words import BC, BVE, CQL, DDQN, RBVE, RDQN, standard
 from rbve.paper.finals import Final
+from rbve.paper.judging.rules import Rule, better, better_everywhere, reaches
+from rbve.paper.judging.verdicts import Judgement, not_run
 
-R2D2, RR2D2 = DDQN, RDQN
+PLACE = 5
 POOR = 50.0  # normalised score: half way from random to the online agent's best
 LEVELS = {name: row for name, row in paper.DMLAB.items() if not name.startswith("seekavoid")}
 # Table 'DeepMind Lab dataset details': the best the online agents came to.
@@ -25,25 +26,29 @@ ONLINE = {
     "rooms_watermaze": 48.8,
     "rooms_select_nonmatching_object": 32.5,
 }
+# In the paper's table, and among the levels with memory, where R-R2D2 was run too.
+IN_TABLE = {"BC": BC, "R2D2": DDQN, "CQL": CQL, "BVE": BVE}
+OFFLINE = {"R2D2": DDQN, "R-R2D2": RDQN, "CQL": CQL}
+TABLE = "appendix 'DeepMind Lab Detailed Results'"
 
-Rule = Callable[[Sequence[Final]], Judgement]
+_lab = partial(Claim, here=LAB, experiment="")
 
 
-def judge(contradictions: Sequence[str], rule: Rule) -> Rule:
+def table_then(contradictions: Sequence[str], rule: Rule) -> Rule:
     """By runs where there are any; without them, by what the paper's table holds against it."""
 
-    def judged(found: Sequence[Final]) -> Judgement:
-        if found:
-            return rule(found)
+    def judge(finals: Sequence[Final]) -> Judgement:
+        if finals:
+            return rule(finals)
         if contradictions:
             words = "; ".join(contradictions)
-            return Judgement("not here", f"contradicted by its own table: {words}")
-        return Judgement("not run", "its table agrees; RL Unplugged's data is needed to test it")
+            return Judgement("not reproduced", f"contradicted by its own table: {words}")
+        return not_run("its table agrees; RL Unplugged's data is needed to test it")
 
-    return judged
+    return judge
 
 
-def lower(ours: str, rivals: Sequence[str]) -> list[str]:
+def lower(ours: str, rivals: Iterable[str]) -> list[str]:
     """Levels of the table, without the expert's lines, on which a rival is above ours."""
     return [
         f"{level}: {ours} {row[ours].mean:g} < {rival} {row[rival].mean:g}"
@@ -53,14 +58,18 @@ def lower(ours: str, rivals: Sequence[str]) -> list[str]:
     ]
 
 
-def lower_on_average(ours: str, rivals: Sequence[str]) -> list[str]:
+def means(names: Iterable[str]) -> dict[str, float]:
+    """Over all lines of the table."""
+    return {name: fmean(row[name].mean for row in paper.DMLAB.values()) for name in names}
+
+
+def lower_on_average(ours: str, rivals: Iterable[str]) -> list[str]:
     """Rivals whose mean over all lines of the table is above ours."""
-    table = paper.DMLAB.values()
-    means = {name: fmean(row[name].mean for row in table) for name in (ours, *rivals)}
+    own = means([ours])[ours]
     return [
-        f"mean of {len(table)} lines: {ours} {means[ours]:.3g} < {rival} {means[rival]:.3g}"
-        for rival in rivals
-        if means[rival] > means[ours]
+        f"mean of {len(paper.DMLAB)} lines: {ours} {own:.3g} < {rival} {mean:.3g}"
+        for rival, mean in means(rivals).items()
+        if mean > own
     ]
 
 
@@ -73,23 +82,8 @@ def not_poor(ours: str) -> list[str]:
     ]
 
 
-def everywhere(ours: Pick, others: Mapping[str, Pick]) -> Rule:
-    return lambda found: better_everywhere(found, ours, others, standard)
-
-
-def on_average(ours: Pick, others: Mapping[str, Pick]) -> Rule:
-    return lambda found: better(found, ours, others, standard)
-
-
 def printed(name: str) -> str:
     return listed(row[name].mean for row in LEVELS.values())
-
-
-def means() -> str:
-    return ", ".join(
-        f"{name} {fmean(row[name].mean for row in paper.DMLAB.values()):.3g}"
-        for name in paper.DMLAB_METHODS
-    )
 
 
 def listed(numbers: Iterable[float]) -> str:
@@ -97,70 +91,56 @@ def listed(numbers: Iterable[float]) -> str:
     return ", ".join(f"{level} {value:g}" for level, value in zip(short, numbers, strict=True))
 
 
+ALL_MEANS = "mean of eight lines: " + ", ".join(
+    f"{name} {mean:.3g}" for name, mean in means(paper.DMLAB_METHODS).items()
+)
+
 CLAIMS = (
-    Claim(
+    _lab(
         "R-BVE performs best on all DeepMind Lab levels",
         "figure 'DeepMind Lab Results'",
         "the highest score on each of the four levels in the appendix's table; on levels with "
         "memory better on every level by itself: R-BVE − {BC, R2D2, R-R2D2, CQL, BVE}",
-        judge(
-            lower("R-BVE", ("BC", "R2D2", "CQL", "BVE")),
-            everywhere(RBVE, {"BC": BC, "R2D2": R2D2, "R-R2D2": RR2D2, "CQL": CQL, "BVE": BVE}),
+        table_then(
+            lower("R-BVE", IN_TABLE),
+            better_everywhere(RBVE, {"BC": BC, **OFFLINE, "BVE": BVE}, standard),
         ),
-        LAB,
-        experiment="",
         printed=printed("R-BVE"),
     ),
-    Claim(
+    _lab(
         "BVE outperforms other offline RL on all DeepMind Lab levels",
         "section 'DeepMind Lab Experiments'",
         "a higher score than R2D2 and CQL on each of the four levels in the appendix's table; on "
         "levels with memory better on every level by itself: BVE − {R2D2, R-R2D2, CQL}",
-        judge(
-            lower("BVE", ("R2D2", "CQL")),
-            everywhere(BVE, {"R2D2": R2D2, "R-R2D2": RR2D2, "CQL": CQL}),
-        ),
-        LAB,
-        experiment="",
+        table_then(lower("BVE", ("R2D2", "CQL")), better_everywhere(BVE, OFFLINE, standard)),
         printed=printed("BVE"),
     ),
-    Claim(
+    _lab(
         "R-BVE outperforms the other approaches on DeepMind Lab",
-        "appendix 'DeepMind Lab Detailed Results'",
+        TABLE,
         "the highest mean of the table's eight lines; on levels with memory better: "
         "R-BVE − {BC, R2D2, CQL, BVE}, mean over all levels",
-        judge(
-            lower_on_average("R-BVE", ("BC", "R2D2", "CQL", "BVE")),
-            on_average(RBVE, {"BC": BC, "R2D2": R2D2, "CQL": CQL, "BVE": BVE}),
-        ),
-        LAB,
-        experiment="",
-        printed=f"mean of eight lines: {means()}",
+        table_then(lower_on_average("R-BVE", IN_TABLE), better(RBVE, IN_TABLE, standard)),
+        printed=ALL_MEANS,
     ),
-    Claim(
+    _lab(
         "BVE is still very competitive on DeepMind Lab",
-        "appendix 'DeepMind Lab Detailed Results'",
+        TABLE,
         "second to R-BVE alone in the mean of the table's eight lines; on levels with memory "
         "better: BVE − {BC, R2D2, CQL}, mean over all levels",
-        judge(
+        table_then(
             lower_on_average("BVE", ("BC", "R2D2", "CQL")),
-            on_average(BVE, {"BC": BC, "R2D2": R2D2, "CQL": CQL}),
+            better(BVE, {"BC": BC, "R2D2": DDQN, "CQL": CQL}, standard),
         ),
-        LAB,
-        experiment="",
-        printed=f"mean of eight lines: {means()}",
+        printed=ALL_MEANS,
     ),
-    Claim(
+    _lab(
         "R2D2 performs poorly offline, on the data of an online R2D2",
         "section 'DeepMind Lab Experiments'",
         "below half of the online agent's return on each of the four levels in the appendix's "
         "tables; on levels with memory reaches: a normalised score of at most 50, mean "
         "over all levels",
-        judge(
-            not_poor("R2D2"), lambda found: reaches(found, {"R2D2": R2D2}, standard, POOR, sign=-1)
-        ),
-        LAB,
-        experiment="",
+        table_then(not_poor("R2D2"), reaches({"R2D2": DDQN}, standard, POOR, sign=-1)),
         printed=f"R2D2 {printed('R2D2')}; online {listed(ONLINE.values())}",
     ),
 )

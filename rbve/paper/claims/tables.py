@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
 from rbve.paper import printed as paper
-from rbve.paper.claims.claim import ATARI, BASELINES, BC, IQN, RBVE, RDQN, Claim, standard
-from rbve.paper.claims.rules import better
-from rbve.paper.claims.verdicts import Judgement
+from rbve.paper.claims import ATARI, OWN_TABLES, Claim
+from rbve.paper.claims._words import BASELINES, BC, IQN, RBVE, RDQN, standard
 from rbve.paper.finals import Final
+from rbve.paper.judging.rules import Rule, better
+from rbve.paper.judging.verdicts import Judgement, Verdict, not_run
 
-HERE = "the paper's own tables"
+PLACE = 7
 NEEDS = "needs RL Unplugged's Atari data and accelerators"
+NEEDS_LAB = "needs RL Unplugged's DeepMind Lab data"
 RECORDED = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}  # episodes, as its text says
+MEDIANS = ", ".join(f"{name} {value:g}" for name, value in paper.ATARI_MEDIANS.items())
 
 
 class Size(NamedTuple):
+    """Of recorded data."""
+
     datasets: int
     steps: float  # in all, millions
 
@@ -30,68 +36,66 @@ LAB = {
     "rooms_watermaze": Size(3, 363.3),
 }
 
+_own = partial(Claim, here=OWN_TABLES, experiment="")
 
-def agents(_: Sequence[Any]) -> Judgement:
+
+def settled(verdict: Verdict, measured: str) -> Rule:
+    """Whatever runs say."""
+    return lambda finals: Judgement(verdict, measured)
+
+
+def contradicted(words: str, by: str = "table", verdict: Verdict = "not reproduced") -> Rule:
+    return settled(verdict, f"contradicted by its own {by}{words}")
+
+
+def agents() -> Rule:
     levels = len({row.noise for row in paper.BSUITE_DATA})
-    return Judgement(
-        "not here", f"contradicted by its own table: {levels} levels × 5 seeds make {5 * levels}"
-    )
+    return contradicted(f": {levels} levels × 5 seeds make {5 * levels}")
 
 
-def subsampled(_: Sequence[Any]) -> Judgement:
+def subsampled() -> Rule:
     listed = {row.env: row.episodes for row in paper.BSUITE_DATA if row.noise == 0}
     words = [f"{env} {count} of {RECORDED[env]}" for env, count in sorted(listed.items())]
     whole = [env for env, count in listed.items() if count == RECORDED[env]]
-    return Judgement(
-        "partly", f"contradicted by its own table for {', '.join(whole)}: {', '.join(words)}"
-    )
+    return contradicted(f" for {', '.join(whole)}: {', '.join(words)}", verdict="partly")
 
 
-def run_length(_: Sequence[Any]) -> Judgement:
+def run_length() -> Rule:
     own = SEEKAVOID.steps / SEEKAVOID.datasets
-    return Judgement(
-        "not here",
-        f"contradicted by its own table: {SEEKAVOID.steps:g} million steps in {SEEKAVOID.datasets} "
+    return contradicted(
+        f": {SEEKAVOID.steps:g} million steps in {SEEKAVOID.datasets} "
         f"runs make {own:.3g} million each; RL Unplugged released 3 of the runs",
     )
 
 
-def transitions(_: Sequence[Any]) -> Judgement:
+def transitions() -> Rule:
     words = ", ".join(f"{level} {size.steps:g} in {size.datasets}" for level, size in LAB.items())
-    return Judgement(
-        "not here", f"contradicted by its own table: millions of steps in so many datasets: {words}"
-    )
+    return contradicted(f": millions of steps in so many datasets: {words}")
 
 
-def first_update(_: Sequence[Any]) -> Judgement:
+def first_update() -> Rule:
     length = next(row.length for row in paper.BSUITE_DATA if row.env == "catch")
     steps = RECORDED["catch"] * length
-    return Judgement(
-        "not here",
-        f"contradicted by its own numbers: catch has {RECORDED['catch']} episodes of {length} "
+    return contradicted(
+        f": catch has {RECORDED['catch']} episodes of {length} "
         f"steps, {steps:,} in all, and its agent would never learn",
+        "numbers",
     )
 
 
-def significantly(_: Sequence[Any]) -> Judgement:
+def significantly() -> Rule:
     first, second = sorted(paper.ATARI_MEDIANS.items(), key=lambda each: -each[1])[:2]
-    return Judgement(
+    return settled(
         "not run",
         f"its own table: {first[0]} {first[1]:g}, {second[0]} {second[1]:g}, without errors or "
         f"seeds, so it cannot tell; {NEEDS}",
     )
 
 
-def against(words: str) -> Callable[[Sequence[Any]], Judgement]:
-    return lambda _: Judgement("not here", f"contradicted by its own text: {words}")
-
-
-def best_on_atari(found: Sequence[Final]) -> Judgement:
+def best_on_atari(finals: Sequence[Final]) -> Judgement:
     """Only games can tell."""
-    if not found:
-        return Judgement("not run", NEEDS)
     rivals = {"BC": BC, **BASELINES, "IQN": IQN, "R-DQN": RDQN}
-    return better(found, RBVE, rivals, standard)
+    return better(RBVE, rivals, standard)(finals) if finals else not_run(NEEDS)
 
 
 CLAIMS = (
@@ -103,87 +107,70 @@ CLAIMS = (
         best_on_atari,
         ATARI,
         experiment="",
-        printed=", ".join(f"{name} {value:g}" for name, value in paper.ATARI_MEDIANS.items()),
+        printed=MEDIANS,
     ),
-    Claim(
+    _own(
         "25 agents were recorded per bsuite game",
         "appendix 'BSuite Dataset'",
         "levels of noise in its table × 5 seeds",
-        agents,
-        HERE,
-        experiment="",
+        agents(),
         printed="25",
     ),
-    Claim(
+    _own(
         "10% of the recorded bsuite data is used",
         "appendix 'BSuite Dataset'",
         "episodes in its table against the episodes its text says were recorded",
-        subsampled,
-        HERE,
-        experiment="",
+        subsampled(),
         printed="cartpole 1000, catch 200, mountain_car 50 episodes",
     ),
-    Claim(
+    _own(
         "Online DQN on bsuite learns once 20,000 steps are recorded",
         "appendix 'bsuite Hyperparameters'",
         "against the episodes its text says were recorded, and their length in its table",
-        first_update,
-        HERE,
-        experiment="",
+        first_update(),
         printed="min replay size 20,000",
     ),
-    Claim(
+    _own(
         "Training runs on seekavoid_arena_01 took 50 million steps",
         "appendix 'DeepMind Lab Dataset'",
         "against its table: steps by datasets, one for each run",
-        run_length,
-        HERE,
-        experiment="",
+        run_length(),
         printed="50 million; 5 datasets, 200.1 million steps",
     ),
-    Claim(
+    _own(
         "300 million transitions of an online R2D2 were used on DeepMind Lab",
         "section 'DeepMind Lab Experiments'",
         "against its table of datasets",
-        transitions,
-        HERE,
-        experiment="",
+        transitions(),
         printed="300 million",
     ),
-    Claim(
+    _own(
         "R-BVE outperforms the others significantly over 37 Atari games",
         "appendix 'Atari Offline Policy Selection Results'",
         "its table's first against its second",
-        significantly,
-        HERE,
-        experiment="",
-        printed=", ".join(f"{name} {value:g}" for name, value in paper.ATARI_MEDIANS.items()),
+        significantly(),
+        printed=MEDIANS,
     ),
-    Claim(
+    _own(
         "The best margin ν varies somewhat between DeepMind Lab's levels",
         "section 'Experiments'",
-        "needs RL Unplugged's DeepMind Lab data",
-        lambda _: Judgement("not run", "needs RL Unplugged's DeepMind Lab data"),
-        HERE,
-        experiment="",
+        NEEDS_LAB,
+        settled("not run", NEEDS_LAB),
     ),
-    Claim(
+    _own(
         "Atari's settings were tuned on the offline policy selection games alone",
         "figure 'Atari offline policy selection games results', caption",
         "against its text",
-        against(
-            "section 'Atari Experiments' had no search on those games, and the appendix tuned on "
-            "the online policy selection games alone"
+        contradicted(
+            ": section 'Atari Experiments' had no search on those games, and the appendix tuned on "
+            "the online policy selection games alone",
+            "text",
         ),
-        HERE,
-        experiment="",
     ),
-    Claim(
+    _own(
         "CQL has a fixed α in all experiments",
         "section 'Experiments'",
         "against its text",
-        against("appendix 'DeepMind Lab Hyperparameters' tuned α there"),
-        HERE,
-        experiment="",
+        contradicted(": appendix 'DeepMind Lab Hyperparameters' tuned α there", "text"),
     ),
 )

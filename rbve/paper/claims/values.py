@@ -2,183 +2,141 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import partial
 
-from rbve.paper.claims.claim import (
+from rbve.paper.claims import FOR_ATARI, Claim
+from rbve.paper.claims._words import (
+    ACTION_GAP,
+    ANY_SHARE,
     BVE,
     DDQN,
-    FOR_ATARI,
     FOUR,
-    HIGH,
-    LOW,
     ORDERS,
+    OVERESTIMATION,
+    PLENTY,
     RBVE,
     RDQN,
-    Claim,
+    SCARCE,
+    VALUE_ERROR,
     along,
-    beside,
     quiet,
-    share,
+)
+from rbve.paper.judging.effects import Quantity
+from rbve.paper.judging.rules import (
+    Rule,
+    beside,
+    better,
+    better_everywhere,
+    between,
+    ordered,
+    rising,
     worst,
 )
-from rbve.paper.claims.rules import better, better_everywhere, between, ordered, rising
-from rbve.report.statistics import Floats, logarithm
 
+PLACE = 2
+APPENDIX = "appendix 'Over-estimation on Online Policy Selection Games'"
+FIGURE = "figure 'Over-estimation of Q-values'"
+SECTION = "section 'Over-estimation Experiments'"
+STRENGTH = "appendix 'On the Effects of Regularization'"
 CORRECTED = "signed until the first rows were read"
 
+_bsuite = partial(Claim, here=FOR_ATARI)
+_fractions = partial(Claim, here=FOR_ATARI, experiment="fractions")
+_strength = partial(Claim, here=FOR_ATARI, experiment="ranking_strength")
 
-def magnitude(error: Floats) -> Floats:
-    """Values below the truth are as wrong as those above it."""
-    return np.abs(logarithm(error))
+
+def _ranking_lowers(quantity: Quantity) -> Rule:
+    return worst(
+        better(RDQN, {"DDQN": DDQN}, quiet, quantity, -1),
+        better(RBVE, {"BVE": BVE}, quiet, quantity, -1),
+    )
 
 
 CLAIMS = (
-    Claim(
+    _bsuite(
         "Over-estimation: DDQN > R-DQN > BVE > R-BVE",
-        "appendix 'Over-estimation on Online Policy Selection Games'",
+        APPENDIX,
         "ordered: log₁₀(1 + over-estimation error), 10% of the data, no noise",
-        lambda found: ordered(found, FOUR, quiet, "overestimation", logarithm),
-        FOR_ATARI,
+        ordered(FOUR, quiet, OVERESTIMATION),
     ),
-    Claim(
+    _bsuite(
         "Ranking lowers over-estimation, of DDQN and of BVE",
-        "appendix 'Over-estimation on Online Policy Selection Games'",
+        APPENDIX,
         "better (lower): R-DQN − DDQN and R-BVE − BVE in log₁₀(1 + error), "
         "10% of the data, no noise; the weaker counts",
-        lambda found: worst(
-            better(found, RDQN, {"DDQN": DDQN}, quiet, "overestimation", -1, logarithm),
-            better(found, RBVE, {"BVE": BVE}, quiet, "overestimation", -1, logarithm),
-        ),
-        FOR_ATARI,
+        _ranking_lowers(OVERESTIMATION),
     ),
-    Claim(
+    _bsuite(
         "Ranking lowers the value error, of DDQN and of BVE",
-        "appendix 'Over-estimation on Online Policy Selection Games'",
+        APPENDIX,
         "better (lower): R-DQN − DDQN and R-BVE − BVE in log₁₀(1 + |value error|), "
         f"10% of the data, no noise; the weaker counts; {CORRECTED}",
-        lambda found: worst(
-            better(found, RDQN, {"DDQN": DDQN}, quiet, "value_error", -1, magnitude),
-            better(found, RBVE, {"BVE": BVE}, quiet, "value_error", -1, magnitude),
-        ),
-        FOR_ATARI,
+        _ranking_lowers(VALUE_ERROR),
     ),
-    Claim(
+    _bsuite(
         "DDQN has the highest value error",
-        "appendix 'Over-estimation on Online Policy Selection Games'",
+        APPENDIX,
         "better: DDQN − {R-DQN, BVE, R-BVE} in log₁₀(1 + |value error|), "
         f"10% of the data, no noise; {CORRECTED}",
-        lambda found: better(
-            found,
-            DDQN,
-            {"R-DQN": RDQN, "BVE": BVE, "R-BVE": RBVE},
-            quiet,
-            "value_error",
-            1,
-            magnitude,
-        ),
-        FOR_ATARI,
+        better(DDQN, {"R-DQN": RDQN, "BVE": BVE, "R-BVE": RBVE}, quiet, VALUE_ERROR),
     ),
-    Claim(
+    _fractions(
         "DDQN's over-estimation grows severely as data becomes scarce",
-        "figure 'Over-estimation of Q-values'",
+        FIGURE,
         "between: DDQN at 5% or less − at 50% or more, log₁₀(1 + over-estimation error)",
-        lambda found: between(
-            found, {"DDQN": DDQN}, share(0, LOW), share(HIGH, 1), "overestimation", 1, logarithm
-        ),
-        FOR_ATARI,
-        experiment="fractions",
+        between({"DDQN": DDQN}, SCARCE, PLENTY, OVERESTIMATION),
     ),
-    Claim(
+    _fractions(
         "R-DQN over-estimates less than DDQN",
-        "figure 'Over-estimation of Q-values'",
+        FIGURE,
         "better (lower): R-DQN − DDQN in log₁₀(1 + error), mean over all shares",
-        lambda found: better(
-            found, RDQN, {"DDQN": DDQN}, share(0, 1), "overestimation", -1, logarithm
-        ),
-        FOR_ATARI,
-        experiment="fractions",
+        better(RDQN, {"DDQN": DDQN}, ANY_SHARE, OVERESTIMATION, -1),
     ),
-    Claim(
+    _fractions(
         "R-DQN's over-estimation still grows by orders of magnitude as data becomes scarce",
-        "section 'Over-estimation Experiments'",
+        SECTION,
         "between: R-DQN at 5% or less − at 50% or more, log₁₀(1 + over-estimation error), "
         "the mean at least 2",
-        lambda found: between(
-            found,
-            {"R-DQN": RDQN},
-            share(0, LOW),
-            share(HIGH, 1),
-            "overestimation",
-            1,
-            logarithm,
-            ORDERS,
-        ),
-        FOR_ATARI,
-        experiment="fractions",
+        between({"R-DQN": RDQN}, SCARCE, PLENTY, OVERESTIMATION, least=ORDERS),
     ),
-    Claim(
+    _fractions(
         "BVE and R-BVE reduce over-estimation in all settings",
-        "section 'Over-estimation Experiments'",
+        SECTION,
         "better (lower) at every share of every game by itself: {BVE, R-BVE} − DDQN in "
         "log₁₀(1 + error); the weaker counts",
-        lambda found: worst(
+        worst(
             *(
-                better_everywhere(
-                    found,
-                    own,
-                    {f"DDQN ({who})": DDQN},
-                    share(0, 1),
-                    "overestimation",
-                    -1,
-                    logarithm,
-                )
+                better_everywhere(own, {f"DDQN ({who})": DDQN}, ANY_SHARE, OVERESTIMATION, -1)
                 for who, own in (("BVE", BVE), ("R-BVE", RBVE))
             )
         ),
-        FOR_ATARI,
-        experiment="fractions",
     ),
-    Claim(
+    _fractions(
         "R-BVE reduces over-estimation by orders of magnitude",
         "section 'Introduction'",
         "better (lower): R-BVE − DDQN in log₁₀(1 + error), mean over all shares and at least 2",
-        lambda found: better(
-            found,
-            RBVE,
-            {"DDQN": DDQN},
-            share(0, 1),
-            "overestimation",
-            -1,
-            logarithm,
-            ORDERS,
-        ),
-        FOR_ATARI,
-        experiment="fractions",
+        better(RBVE, {"DDQN": DDQN}, ANY_SHARE, OVERESTIMATION, -1, ORDERS),
     ),
-    Claim(
+    _strength(
         "A larger λ widens the action gap",
-        "appendix 'On the Effects of Regularization'",
+        STRENGTH,
         "rising: action gap of R-BVE (the paper does not say whose) along λ = .005, .05, .5, 5; "
         "R-DQN's is told beside it",
-        lambda found: beside(
-            rising(found, along("rbve"), quiet, "action_gap"),
+        beside(
+            rising(along("rbve"), quiet, ACTION_GAP),
             "R-DQN",
-            rising(found, along("rdqn"), quiet, "action_gap"),
+            rising(along("rdqn"), quiet, ACTION_GAP),
         ),
-        FOR_ATARI,
-        experiment="ranking_strength",
     ),
-    Claim(
+    _strength(
         "A larger λ lowers over-estimation",
-        "appendix 'On the Effects of Regularization'",
+        STRENGTH,
         "falling: log₁₀(1 + over-estimation error) of R-DQN (the paper does not say whose) along "
         "λ = .005, .05, .5, 5; R-BVE's is told beside it",
-        lambda found: beside(
-            rising(found, along("rdqn"), quiet, "overestimation", -1, logarithm),
+        beside(
+            rising(along("rdqn"), quiet, OVERESTIMATION, -1),
             "R-BVE",
-            rising(found, along("rbve"), quiet, "overestimation", -1, logarithm),
+            rising(along("rbve"), quiet, OVERESTIMATION, -1),
         ),
-        FOR_ATARI,
-        experiment="ranking_strength",
     ),
 )

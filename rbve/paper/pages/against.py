@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rbve.paper.effects import SCORE
 from rbve.paper.experiments import Experiment
-from rbve.paper.finals import LEARNING_RATE, Final, Problem, chosen_on_others
+from rbve.paper.finals import LEARNING_RATE, SCORE, Final, Problem, chosen_on_others
 from rbve.paper.pages import measures
 from rbve.paper.pages.command import defaults
 from rbve.paper.pages.gather import Shown, by_method, by_problem, problem_order

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from rbve.paper.claims.claim import MEMORY, MINATAR
-from rbve.paper.claims.judge import Judged
-from rbve.paper.claims.tables import HERE as OWN_TABLES
-from rbve.paper.claims.verdicts import VERDICTS, Judgement
+from rbve.paper.claims import MEMORY, MINATAR, OWN_TABLES
+from rbve.paper.judging.judge import Judged
+from rbve.paper.judging.verdicts import VERDICTS, Judgement
 from rbve.report import sheet
 from rbve.report.page import Section
 

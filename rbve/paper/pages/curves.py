@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rbve.paper.effects import SCORE
-from rbve.paper.finals import Final, Problem, best_setting
+from rbve.paper.finals import SCORE, Final, Problem, best_setting
 from rbve.paper.pages import measures
 from rbve.paper.pages.gather import Shown, Study, by_method, by_problem
 from rbve.report.chart import Chart, Mark, Panel, Point, Series

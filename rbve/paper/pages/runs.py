@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rbve.paper.effects import SCORE
-from rbve.paper.finals import Final, final_of
+from rbve.paper.finals import SCORE, Final, final_of
 from rbve.paper.pages.command import command, settings
 from rbve.paper.pages.gather import Study, problem_order, shown
 from rbve.paper.pages.html import paragraph

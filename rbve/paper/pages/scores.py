@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rbve.paper.effects import SCORE
 from rbve.paper.finals import (
+    SCORE,
     Final,
     Problem,
     best_of_all,

@@ -5,6 +5,8 @@ run(scale="desk", seed=0) gives result rows; equal scale and seed give equal row
 
 from __future__ import annotations
 
+from rbve.rows import Run
+
 SCALES = ("quick", "desk", "paper")
 
 
@@ -13,3 +15,15 @@ def check_scale(scale: str) -> str:
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}; got {scale!r}")
     return "quick" if scale == "quick" else "desk"
+
+
+def keyed(run: Run, prefix: str) -> dict[str, float]:
+    """Values by what follows the prefix in their metric."""
+    return {
+        row.metric[len(prefix) :]: row.value for row in run.rows if row.metric.startswith(prefix)
+    }
+
+
+def numbered(run: Run, prefix: str) -> dict[str, float]:
+    """Values whose metric is the prefix and a number: one per random problem."""
+    return {key: value for key, value in keyed(run, prefix).items() if key.isdigit()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,71 +24,91 @@ class Pick:
     algorithm: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def fits(self, final: Final) -> bool:
+    def matches(self, final: Final) -> bool:
         return final.algorithm == self.algorithm and all(
             final.setting(name) == value for name, value in self.settings.items()
         )
-
-
-def values(
-    found: Sequence[Final], pick: Pick, problem: Problem, measure: str, choose_by: str = SCORE
-) -> dict[int, float]:
-    """dataset -> value, the setting chosen on the other datasets."""
-    mine = [each for each in found if each.problem == problem and pick.fits(each)]
-    return on_other_datasets(mine, measure, choose_by)
-
-
-def problems(found: Sequence[Final], where: Where) -> list[Problem]:
-    return sorted({each.problem for each in found if where(each.problem)}, key=lambda p: p.label)
 
 
 def identity(value: Floats) -> Floats:
     return value
 
 
-def same(found: Sequence[Final], where: Where) -> list[Kinds]:
-    return [(problem, problem) for problem in problems(found, where)]
+class Quantity(NamedTuple):
+    """What is compared: a measure, and the scale on which differences are taken."""
+
+    measure: str = SCORE
+    scale: Callable[[Floats], Floats] = identity
 
 
-def matched(found: Sequence[Final], there: Where, here: Where) -> list[Kinds]:
+NORMALISED_SCORE = Quantity()
+
+
+def values(
+    finals: Sequence[Final], pick: Pick, problem: Problem, measure: str = SCORE
+) -> dict[int, float]:
+    """dataset -> value, the setting chosen by score on the other datasets."""
+    own = [each for each in finals if each.problem == problem and pick.matches(each)]
+    return on_other_datasets(own, measure, SCORE)
+
+
+def problems(finals: Sequence[Final], where: Where) -> list[Problem]:
+    return sorted({each.problem for each in finals if where(each.problem)}, key=lambda p: p.label)
+
+
+def same(finals: Sequence[Final], where: Where) -> list[Kinds]:
+    return [(problem, problem) for problem in problems(finals, where)]
+
+
+def matched(finals: Sequence[Final], there: Where, here: Where) -> list[Kinds]:
     """Two kinds of data each, of one environment."""
     return [
         (first, second)
-        for first in problems(found, there)
-        for second in problems(found, here)
+        for first in problems(finals, there)
+        for second in problems(finals, here)
         if first.env == second.env
     ]
 
 
 def difference(
-    found: Sequence[Final],
+    finals: Sequence[Final],
     ours: Pick,
     theirs: Pick,
     where: Where,
-    measure: str = SCORE,
-    scale: Callable[[Floats], Floats] = identity,
+    quantity: Quantity = NORMALISED_SCORE,
 ) -> Interval | None:
     """Ours − theirs; None where no kind of data has both."""
-    tasks = gaps(found, ours, theirs, same(found, where), measure, scale)
+    tasks = gaps(finals, ours, theirs, same(finals, where), quantity)
     return mean_interval(tasks) if tasks else None
 
 
+def differences(
+    finals: Sequence[Final],
+    pairs: Mapping[str, tuple[Pick, Pick]],
+    where: Where,
+    quantity: Quantity = NORMALISED_SCORE,
+) -> dict[str, Interval]:
+    """First − second of each pair that has runs."""
+    effects = {name: difference(finals, *pair, where, quantity) for name, pair in pairs.items()}
+    return {name: effect for name, effect in effects.items() if effect is not None}
+
+
 def gaps(
-    found: Sequence[Final],
+    finals: Sequence[Final],
     ours: Pick,
     theirs: Pick,
     kinds: Sequence[Kinds],
-    measure: str = SCORE,
-    scale: Callable[[Floats], Floats] = identity,
+    quantity: Quantity = NORMALISED_SCORE,
 ) -> Gaps:
     """Ours on the first kind of data − theirs on the second."""
-    return by_recording(
+    measure, scale = quantity
+    return _by_recording(
         (
             pair,
-            together(
+            _together(
                 lambda a, b: scale(a) - scale(b),
-                values(found, ours, pair[0], measure),
-                values(found, theirs, pair[1], measure),
+                values(finals, ours, pair[0], measure),
+                values(finals, theirs, pair[1], measure),
             ),
         )
         for pair in kinds
@@ -96,42 +116,42 @@ def gaps(
 
 
 def excess(
-    found: Sequence[Final],
+    finals: Sequence[Final],
     ours: Pick,
     theirs: Pick,
     kinds: Sequence[Kinds],
     fold: Callable[[Floats], Floats] = identity,
 ) -> Gaps:
     """How much more our score changes from one kind of data to another than theirs."""
-    return by_recording(
+    return _by_recording(
         (
             pair,
-            together(
+            _together(
                 lambda a, b, c, d: fold(a - b) - fold(c - d),
-                *(values(found, pick, kind, SCORE) for pick in (ours, theirs) for kind in pair),
+                *(values(finals, pick, kind) for pick in (ours, theirs) for kind in pair),
             ),
         )
         for pair in kinds
     )
 
 
-def together(combine: Callable[..., Floats], *groups: dict[int, float]) -> dict[int, float]:
+def _together(combine: Callable[..., Floats], *groups: dict[int, float]) -> dict[int, float]:
     """Of the datasets all groups have."""
     seeds = sorted(set.intersection(*map(set, groups)))
     return dict(zip(seeds, combine(*aligned(*groups)), strict=True))
 
 
-def by_recording(found: Iterable[tuple[Kinds, dict[int, float]]]) -> Gaps:
+def _by_recording(differences: Iterable[tuple[Kinds, dict[int, float]]]) -> Gaps:
     """One number for each recording, the mean over what was kept of it.
 
     Shares of one recording are not independent, and resampling takes them to be.
     """
     parts: dict[str, list[dict[int, float]]] = {}
-    for pair, gap in found:
+    for pair, gap in differences:
         if gap:
             name = " − ".join(dict.fromkeys(kind.recording for kind in pair))
             parts.setdefault(name, []).append(gap)
     means = {
-        name: together(lambda *each: np.mean(each, axis=0), *own) for name, own in parts.items()
+        name: _together(lambda *each: np.mean(each, axis=0), *own) for name, own in parts.items()
     }
     return {name: np.array(list(own.values())) for name, own in means.items() if own}

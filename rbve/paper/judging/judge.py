@@ -11,16 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rbve.paper.claims import CLAIMS, Claim
-from rbve.paper.claims.claim import MEMORY
-from rbve.paper.claims.verdicts import Judgement
+from rbve.paper.claims import MEMORY, Claim, all_claims
 from rbve.paper.finals import finals
+from rbve.paper.judging.verdicts import Judgement, not_run
 from rbve.paper.results import jobs_of, theory_runs
 from rbve.report.labels import METHODS, WITH_MEMORY
 from rbve.rows import Run
 
 
 class Judged(NamedTuple):
+    """A claim and what was made of it."""
+
     claim: Claim
     judgement: Judgement
     again: Judgement | None = None  # on the second kind of data, where the claim has one
@@ -39,22 +40,20 @@ def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
         jobs = experiments.get(experiment, set())
         return [each for each in evaluated if each.job in jobs]
 
-    def judged(claim: Claim) -> Judged:
-        return Judged(claim, claim.judge(evidence(claim.experiment)), judged_again(claim))
-
-    def judged_again(claim: Claim) -> Judgement | None:
+    def again(claim: Claim) -> Judgement | None:
         if claim.again is None:
             return None
-        found = evidence(claim.again.experiment)
-        if not found:
-            return Judgement("not run", "no runs")
-        judgement = claim.judge(found)
-        return with_memory(judgement) if claim.again.where == MEMORY.where else judgement
+        results = evidence(claim.again.experiment)
+        judgement = claim.judge(results) if results else not_run()
+        return _with_memory(judgement) if claim.again.where == MEMORY.where else judgement
 
-    return [judged(claim) for claim in CLAIMS]
+    return [
+        Judged(claim, claim.judge(evidence(claim.experiment)), again(claim))
+        for claim in all_claims()
+    ]
 
 
-def with_memory(judgement: Judgement) -> Judgement:
+def _with_memory(judgement: Judgement) -> Judgement:
     """With methods called what they are where networks have a memory."""
     measured = judgement.measured
     for algorithm, name in WITH_MEMORY.items():

@@ -1,0 +1,80 @@
+"""The words claims are made of: methods, kinds of data, quantities, thresholds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbve.paper.finals import Problem
+from rbve.paper.judging.effects import Pick, Quantity, Where
+from rbve.report.statistics import Floats, logarithm
+
+DEFAULT = {"normalise": "dataset"}
+RBVE, RDQN = Pick("rbve", DEFAULT), Pick("rdqn", DEFAULT)
+DDQN, BVE, MC, BC = Pick("dqn"), Pick("bve"), Pick("mc"), Pick("bc")
+CQL, REM, BCQ, IQN = Pick("cql"), Pick("rem"), Pick("bcq"), Pick("iqn")
+FILTERED = Pick("filtered_bc")
+BASELINES = {"DDQN": DDQN, "CQL": CQL, "REM": REM, "BCQ": BCQ}
+FOUR = {"DDQN": DDQN, "R-DQN": RDQN, "BVE": BVE, "R-BVE": RBVE}
+LAMBDAS = (0.005, 0.05, 0.5, 5.0)
+EXPERT = 90.0  # normalised score that 'almost reaches' the online agent's best
+CLOSE = 10.0  # points of normalised score that still count as 'similar'
+ORDERS = 2.0  # log₁₀: 'orders of magnitude' is a factor of 100 or more
+LATER = "a row added after the first rows were read"
+ALL_SIX = "all six problems (10% of the episodes)"
+
+
+def magnitude(error: Floats) -> Floats:
+    """Values below the truth are as wrong as those above it."""
+    return np.abs(logarithm(error))
+
+
+OVERESTIMATION = Quantity("overestimation", logarithm)
+VALUE_ERROR = Quantity("value_error", magnitude)
+ACTION_GAP = Quantity("action_gap")
+
+
+def plain(problem: Problem) -> bool:
+    """All episodes, whatever their return, and the actions the agent chose."""
+    return problem.side == "all" and problem.action == "chosen"
+
+
+def standard(problem: Problem) -> bool:
+    """What an agent collected while it learned; how much of it is the experiment's matter."""
+    return problem.epsilon is None and plain(problem)
+
+
+def on(env: str, noise: float | None = None) -> Where:
+    return lambda p: standard(p) and p.env == env and (noise is None or p.noise == noise)
+
+
+def quiet(problem: Problem) -> bool:
+    return standard(problem) and problem.noise == 0
+
+
+def noisy(problem: Problem) -> bool:
+    return standard(problem) and problem.noise == 0.25
+
+
+def share(low: float, high: float) -> Where:
+    return lambda p: quiet(p) and low <= p.keep <= high
+
+
+SCARCE, PLENTY = share(0, 0.05), share(0.5, 1)  # shares of the episodes: 'low' and 'high data'
+ANY_SHARE = share(0, 1)
+
+
+def side(name: str) -> Where:
+    return lambda p: p.side == name and p.epsilon is None
+
+
+def expert(epsilon: float) -> Where:
+    return lambda p: p.epsilon == epsilon and not p.script and plain(p)
+
+
+def along(algorithm: str) -> dict[str, Pick]:
+    return {f"λ {lam:g}": Pick(algorithm, {**DEFAULT, "lam": lam}) for lam in LAMBDAS}
+
+
+def renamed(others: dict[str, Pick], who: str) -> dict[str, Pick]:
+    """So that one claim can compare several methods with the same others."""
+    return {f"{name} ({who})": pick for name, pick in others.items()}

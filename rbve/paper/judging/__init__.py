@@ -1,0 +1,1 @@
+"""How the claims of rbve.paper.claims are judged: effects, rules, verdicts."""

@@ -1,0 +1,102 @@
+"""How a claim is judged. Rules were committed before any row they judge was read; docs/studies.md
+lists what was corrected afterwards, and why.
+
+    reproduced      the effect is there, its 95% interval excludes 'no effect' (lies within the
+                    margin where scores are to be similar), and at least ENOUGH datasets of every
+                    kind of data stand behind it
+    partly          the effect points the right way but its interval does not exclude 'no effect',
+                    or it holds for some of what is compared, or datasets are too few
+    not reproduced  neither
+    not run         there are no runs to judge by
+
+Where a claim has parts and "the weaker counts", one part that is not reproduced is enough for 'not
+reproduced'. An effect is a mean over environments of paired differences, recording by recording;
+its interval is Student's over recordings, each environment with its own spread (Welch).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rbve.report.across import Interval
+
+Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not reproduced", "not run")
+_FROM_WEAKEST: tuple[Verdict, ...] = ("not run", "not reproduced", "partly", "reproduced")
+ENOUGH = 4  # datasets of a kind; with fewer hardly anything is known of their spread
+
+
+@dataclass(frozen=True)
+class Judgement:
+    verdict: Verdict
+    measured: str  # in words, with numbers
+    effects: Mapping[str, Interval] = field(default_factory=dict)
+
+
+def graded(whole: bool, part: bool) -> Verdict:
+    return "reproduced" if whole else "partly" if part else "not reproduced"
+
+
+def not_run(words: str = "no runs") -> Judgement:
+    return Judgement("not run", words)
+
+
+def by_sign(
+    effects: Mapping[str, Interval], sign: int, before: str = "", least: float = 0.0
+) -> Judgement:
+    """By which side of 0 all effects lie on, and whether their means are `least` away from it."""
+    side = side_of(0, effects, sign)
+    if side == "reproduced" and any(abs(e.value) < least for e in effects.values()):
+        side = "partly"
+    return careful(side, in_words(effects, before), effects)
+
+
+def side_of(level: float, effects: Mapping[str, Interval], sign: int) -> Verdict:
+    """Reproduced: every interval on the right side. Partly: every mean, or half the intervals."""
+    clear = sum(e.low > level if sign > 0 else e.high < level for e in effects.values())
+    right = sum((e.value - level) * sign > 0 for e in effects.values())
+    return graded(clear == len(effects), right == len(effects) or 2 * clear >= len(effects))
+
+
+def careful(verdict: Verdict, measured: str, effects: Mapping[str, Interval]) -> Judgement:
+    """At most 'partly' where any kind of data has too few datasets."""
+    fewest = min(effect.fewest for effect in effects.values())
+    if verdict != "reproduced" or fewest >= ENOUGH:
+        return Judgement(verdict, measured, effects)
+    words = f"{measured}; only {fewest} datasets of a kind, {ENOUGH} are asked for"
+    return Judgement("partly", words, effects)
+
+
+def weakest(*parts: Judgement) -> Judgement:
+    """A claim of several parts is as good as its weakest."""
+    return Judgement(
+        min((part.verdict for part in parts), key=_FROM_WEAKEST.index),
+        "; ".join(part.measured for part in parts),
+        {name: effect for part in parts for name, effect in part.effects.items()},
+    )
+
+
+def missing(asked: Mapping[str, Any], effects: Mapping[str, Any]) -> Judgement:
+    return not_run("no runs of " + listed(set(asked) - set(effects)))
+
+
+def in_words(effects: Mapping[str, Interval], before: str = "") -> str:
+    return "; ".join(f"{before}{name} {shown(effect)}" for name, effect in effects.items())
+
+
+def shown(effect: Interval) -> str:
+    if math.isnan(effect.low):
+        return f"{signed(effect.value)} (n={effect.n}, one dataset of a kind: no interval)"
+    low, high = signed(effect.low), signed(effect.high)
+    return f"{signed(effect.value)} [{low}, {high}] (n={effect.n})"
+
+
+def signed(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−")
+
+
+def listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
