@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from rbve.report import sheet
-
-Scale = Literal["linear", "log", "symlog", "category"]  # symlog: a log axis that begins at 0
+from rbve.report.axis import Scale
+from rbve.report.figure import known, minus
 
 
 class Point(NamedTuple):
@@ -152,15 +152,6 @@ def near_marks(chart: Chart, panel: Panel) -> list[Mark]:
     low, high = min(found), max(found)
     reach = 2 * max(high - low, 1e-9 + 0.05 * max(abs(low), abs(high)))
     return [mark for mark in shown if low - reach <= mark.value <= high + reach]
-
-
-def minus(text: str) -> str:
-    """A number with the sign that is as wide as a plus."""
-    return text.replace("-", "−")
-
-
-def known(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 COLUMNS = ("panel", "series", "x", "y", "low", "high", "n", "note")

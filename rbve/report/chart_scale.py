@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from rbve.report.axis import Scale
 from rbve.report.canvas import power, thousands
-from rbve.report.chart import Scale
 
 MAX_DECADES = 33  # from SMALL to the 10³⁰ that values not finite count as
 SMALL = -3  # log₁₀: errors below a thousandth are as good as 0, and their ups and downs no news

@@ -15,6 +15,8 @@ from urllib.parse import quote
 from rbve.files import write_atomically
 from rbve.report import chart as charts
 from rbve.report.chart import Chart
+from rbve.report.chart_spec import figure_of
+from rbve.report.figure import raster, svg
 
 PAGE, FIGURES = "index.html", "figures"  # in a folder; beside that page
 ENDINGS = ("png", "svg", "csv")  # of a chart's files
@@ -97,11 +99,9 @@ def folder_of(page: Path) -> str:
 
 
 def write_figure(chart: Chart, folder: Path) -> None:
-    from rbve.report.chart_image import draw  # needs matplotlib, which pages do not
-
-    png, svg = draw(chart)
-    write_atomically(folder / f"{chart.name}.png", png)
-    write_atomically(folder / f"{chart.name}.svg", svg)
+    drawing = svg(figure_of(chart))
+    write_atomically(folder / f"{chart.name}.png", raster(drawing))
+    write_atomically(folder / f"{chart.name}.svg", encode(drawing))
     write_atomically(folder / f"{chart.name}.csv", encode(charts.as_csv([chart])))
 
 

@@ -1,0 +1,171 @@
+"""A figure: a Vega-Lite specification over tidy rows, which are also told as a table and a CSV."""
+
+from __future__ import annotations
+
+import copy
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from rbve.report import sheet, theme
+
+VERSION = "6.4"  # of Vega-Lite, in files and pages alike
+WIDTH = 820  # pixels of a picture's words
+PIXELS = 2  # of a PNG per pixel of the specification
+
+Row = Mapping[str, Any]
+Spec = dict[str, Any]  # (part of) a Vega-Lite specification
+
+
+class Entry(NamedTuple):
+    """A series in the legend; rows of that `series` are switched by it."""
+
+    name: str
+    colour: str  # for white paper, "#rrggbb"
+    line: bool = False
+    dash: int = 0  # of theme.DASHES
+    ring: bool = False
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Words, a drawing and the numbers it shows.
+
+    Attributes:
+        name: for ids and file names: letters, digits, hyphens; unique within a page.
+        note: how to read it: what a dot and a bar are, n.
+        spec: a Vega-Lite view, or {"concat": views}, which a page puts side by side where there is
+            room. It draws `rows` unless a layer has data of its own, says colours for white paper
+            as "#rrggbb" (a dark page lightens them) and may use the parameters `hidden`, names of
+            series switched off in the legend, and `card`, the colour behind the drawing. The
+            pointer and arrow keys find the items of layers whose name begins with "points".
+        rows: tidy; fields that are not in `columns` are drawn, not told.
+        columns: field -> heading, in the order of the table of numbers. On hover the fields
+            `series`, `panel`, `low`, `high`, `n` and `note` are told without their headings.
+        legend: series; a page shows them as buttons.
+        alt: for who cannot see it; default: title and note.
+        folded: the drawing itself names the series, so the legend need not be in sight.
+    """
+
+    name: str
+    title: str
+    note: str
+    spec: Spec
+    rows: Sequence[Row]
+    columns: Mapping[str, str]
+    legend: tuple[Entry, ...] = ()
+    alt: str = ""
+    folded: bool = False
+    wide: bool = field(default=False)  # as wide as the page even if it has one view
+
+    @property
+    def words(self) -> str:
+        return self.alt or f"{self.title}. {self.note}"
+
+    @property
+    def views(self) -> list[Spec]:
+        return self.spec.get("concat", [self.spec])
+
+
+def svg(figure: Figure) -> str:
+    """Picture with title and note in it; equal figures give equal text."""
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(whole(figure), vl_version=VERSION)
+
+
+def png(figure: Figure) -> bytes:
+    """As `svg`."""
+    return raster(svg(figure))
+
+
+def raster(drawing: str) -> bytes:
+    """PNG of an SVG."""
+    import vl_convert
+
+    return vl_convert.svg_to_png(drawing, scale=PIXELS)
+
+
+def whole(figure: Figure) -> Spec:
+    """Specification that draws the picture on its own: words, data, legend, colours."""
+    return {
+        "$schema": f"https://vega.github.io/schema/vega-lite/v{VERSION[0]}.json",
+        "description": figure.words,
+        "title": {
+            "text": wrap(figure.title, int(0.78 * WIDTH / theme.LETTER)),
+            "subtitle": wrap(figure.note, int(WIDTH / theme.LETTER)),
+            "fontSize": theme.SIZE + 3,
+            "offset": 10,
+        },
+        "params": [{"name": "hidden", "value": []}, {"name": "card", "value": theme.CARD}],
+        "data": {"values": drawn(figure)},
+        "config": theme.config(),
+        "concat": [copy.deepcopy(view) for view in figure.views],
+        **{key: value for key, value in figure.spec.items() if key in ("columns", "resolve")},
+    }
+
+
+def wrap(text: str, letters: int) -> list[str]:
+    """Lines; n = 5 stays together."""
+    lines = textwrap.wrap(text.replace("n = ", "n\u00a0=\u00a0"), letters)
+    return [line.replace("\u00a0", " ") for line in lines] or [""]
+
+
+def drawn(figure: Figure) -> list[dict[str, Any]]:
+    """Rows as JSON knows them: null for what is not finite."""
+    return [{key: known(value) for key, value in row.items()} for row in figure.rows]
+
+
+def known(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def packed(figure: Figure) -> dict[str, Any]:
+    """For the page: spec, rows without their field names, headings and legend."""
+    fields = list(dict.fromkeys(key for row in figure.rows for key in row))
+    return {
+        "title": figure.title,
+        "spec": figure.spec,
+        "fields": fields,
+        "rows": [[known(row.get(key)) for key in fields] for row in figure.rows],
+        "columns": dict(figure.columns),
+        "legend": [entry._asdict() for entry in figure.legend],
+        "folded": figure.folded,
+    }
+
+
+def numbers(figure: Figure) -> list[list[str]]:
+    """Cells of the table under the figure."""
+    return [[told(row.get(key)) for key in figure.columns] for row in figure.rows]
+
+
+def as_csv(figure: Figure) -> str:
+    """Numbers, unrounded; the first column names the figure."""
+    lines = ([figure.name, *(row.get(key) for key in figure.columns)] for row in figure.rows)
+    return sheet.as_csv(("chart", *figure.columns), lines)
+
+
+def told(value: Any) -> str:
+    """A measured number in few digits."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    size = abs(value)
+    if size >= 1e7 or 0 < size < 1e-4:
+        mantissa, exponent = f"{value:.2e}".split("e")
+        return minus(f"{mantissa}e{int(exponent)}")
+    if size >= 1000 or value == int(value):
+        return minus(f"{value:,.0f}")
+    places = min(8, 3 - math.floor(math.log10(size)))
+    return minus(f"{value:,.{places}f}".rstrip("0").rstrip("."))
+
+
+def minus(text: str) -> str:
+    """A number with the sign that is as wide as a plus."""
+    return text.replace("-", "−")

@@ -1,0 +1,167 @@
+"""Parts of Vega-Lite specifications: channels, layers, views. Their fields are those of tidy rows.
+
+A figure is made of them like this (rbve/report/figure.py):
+
+    x, y = measure("x", "updates", scale="log"), measure("y", "return")
+    look = colours({"R-BVE": "#D62410"})
+    layers = [band(x, y, look), line(x, y, look), dots(x, y, look), *rules({"random": 4.0}, "y")]
+    Figure(name, title, note, view(layers), rows, {"series": "series", "x": "updates", ...})
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rbve.report.axis import LABEL, Ticks
+from rbve.report.figure import Row, Spec
+
+SHOWN = {"filter": "!isValid(datum.series) || indexof(hidden, datum.series) < 0"}
+HEIGHT = 220  # pixels of a view of lines
+STEP = 23  # pixels of a row
+
+
+def measure(
+    field: str, title: str = "", *, ticks: Ticks | None = None, grid: bool = True, **scale: Any
+) -> Spec:
+    """Channel of numbers. `ticks` fixes its range and labels; `scale`: Vega-Lite's options."""
+    axis: Spec = {"grid": grid, "title": title or None, "labelExpr": LABEL, "tickCount": 5}
+    known: Spec = {"zero": False, "nice": False, "padding": 8, **scale}
+    if ticks is not None:
+        known |= {"padding": 0, **ticks.scale}
+        axis |= ticks.axis
+    return {"field": field, "type": "quantitative", "scale": known, "axis": axis}
+
+
+def category(field: str, names: Sequence[str], title: str = "", **axis: Any) -> Spec:
+    """Channel of places in `names`, which label them; places without rows are left out.
+
+    Words would end up in Vega's expressions, which take only some of them.
+    """
+    look: Spec = {"title": title or None, "grid": False, "labelOverlap": False, **axis}
+    look["labelExpr"] = f"{literal(list(names))}[datum.value]"
+    return {"field": field, "type": "ordinal", "axis": look}
+
+
+def colours(by_name: Mapping[str, Any], field: str = "series", legend: Spec | None = None) -> Spec:
+    """Channel that gives every name its colour (or dashes); `legend`: of pictures."""
+    scale = {"domain": list(by_name), "range": list(by_name.values())}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
+
+
+def layer(
+    mark: Mapping[str, Any],
+    encoding: Mapping[str, Any],
+    rows: Iterable[Row] | None = None,
+    where: Any = None,
+    name: str = "",
+) -> Spec:
+    """`rows`: data of its own; `where`: a Vega-Lite filter; `name`: "points..." to be found."""
+    found: Spec = {"mark": dict(mark), "encoding": dict(encoding)}
+    if rows is not None:
+        found["data"] = {"values": [dict(row) for row in rows]}
+        found["transform"] = [SHOWN]
+    if where is not None:
+        found["transform"] = [*found.get("transform", []), {"filter": where}]
+    return {"name": name, **found} if name else found
+
+
+def line(x: Spec, y: Spec, colour: Spec, where: Any = None, **look: Any) -> Spec:
+    mark = {"type": "line", "strokeWidth": 1.8, "strokeJoin": "round", **look}
+    return layer(mark, {"x": x, "y": y, "color": colour}, where=where)
+
+
+def band(x: Spec, y: Spec, colour: Spec, where: Any = None) -> Spec:
+    """Between `low` and `high`."""
+    across = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}
+    return layer({"type": "area", "opacity": 0.14, "line": False}, across, where=where)
+
+
+def interval(x: Spec, y: Spec, colour: Spec, along: str = "y", where: Any = None) -> Spec:
+    """A bar from `low` to `high` along one axis."""
+    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "x": x}
+    if along == "x":
+        ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y}
+    mark = {"type": "rule", "strokeWidth": 2, "opacity": 0.75, "strokeCap": "round"}
+    return layer(mark, {**ends, "color": colour}, where=where)
+
+
+def dots(x: Spec, y: Spec, colour: Spec, name: str = "points", **look: Any) -> Spec:
+    """Hollow where the row has a true `ring`."""
+    hollow = {"test": "datum.ring", "value": {"expr": "card"}}
+    fill = {**colour, "condition": hollow, "legend": None}
+    mark = {"type": "point", "size": 34, "strokeWidth": 1.6, "opacity": 1, **look}
+    return layer(mark, {"x": x, "y": y, "color": colour, "fill": fill}, name=name)
+
+
+def faint(x: Spec, y: Spec, colour: Spec, rows: Iterable[Row]) -> Spec:
+    """Single runs behind what is told of them."""
+    mark = {"type": "circle", "size": 22, "opacity": 0.3}
+    return layer(mark, {"x": x, "y": y, "color": colour}, rows)
+
+
+def bars(x: Spec, y: Spec, colour: Spec | str, name: str = "points", **look: Any) -> Spec:
+    """`x2`/`y2` of a histogram go into the channels' place by `look`'s `encoding`."""
+    more = look.pop("encoding", {})
+    paint = {"value": colour} if isinstance(colour, str) else {**colour}
+    return layer({"type": "bar", **look}, {"x": x, "y": y, "color": paint, **more}, name=name)
+
+
+def cells(x: Spec, y: Spec, fill: Spec, name: str = "points", **look: Any) -> Spec:
+    """A heat map or grid: a rectangle per row."""
+    return layer({"type": "rect", **look}, {"x": x, "y": y, "fill": fill}, name=name)
+
+
+def text(encoding: Mapping[str, Any], rows: Iterable[Row] | None = None, **look: Any) -> Spec:
+    return layer({"type": "text", **look}, encoding, rows)
+
+
+def rule(at: float, along: str, channel: Spec, **look: Any) -> Spec:
+    """A thin line across the view at a value of the axis `along`."""
+    mark = {"type": "rule", "strokeDash": [1.5, 2.5], **look}
+    plain = {key: value for key, value in channel.items() if key in ("type", "scale", "axis")}
+    return layer(mark, {along: {**plain, "field": "value"}}, [{"value": at}])
+
+
+def view(
+    layers: Sequence[Spec],
+    title: str | Sequence[str] = "",
+    *,
+    width: int = 560,
+    height: int | Spec = HEIGHT,
+    where: Any = None,
+    above: int = 8,
+) -> Spec:
+    """One panel. `where`: rows it draws; `above`: pixels between title and drawing."""
+    chosen = [{"filter": where}] if where is not None else []
+    found: Spec = {"width": width, "height": height, "transform": [*chosen, SHOWN]}
+    if title:
+        lines = title if isinstance(title, str) else list(title)
+        found["title"] = {"text": lines, "offset": above}
+    return {**found, "layer": list(layers)}
+
+
+def side_by_side(views: Sequence[Spec], columns: int = 3) -> Spec:
+    """Views of one figure; their legends are one."""
+    if len(views) == 1:
+        return views[0]
+    named = copy.deepcopy(list(views))
+    for index, each in enumerate(named):  # Vega-Lite mixes up views whose layers share a name
+        for own in each["layer"]:
+            own |= {"name": f"{own['name']}-{index}"} if "name" in own else {}
+    shared = {"color": "shared", "strokeDash": "shared", "fill": "shared"}
+    return {"concat": named, "columns": columns, "resolve": {"scale": shared}}
+
+
+def nothing(words: str = "no data") -> Spec:
+    """Words in the middle of an empty view."""
+    look = {"type": "text", "fontStyle": "italic"}
+    place = {"x": {"value": 40}, "y": {"value": 40}}
+    return layer(look, {**place, "text": {"value": words}}, [{}])
+
+
+def literal(value: Any) -> str:
+    """JSON that may stand in a Vega expression."""
+    return json.dumps(value, allow_nan=False)
