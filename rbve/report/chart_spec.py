@@ -234,9 +234,8 @@ class _Drawn:
         spans = marks.band if self.banded else marks.interval
         drawn.append(spans(x, y, colour, where=None if self.banded else "isValid(datum.low)"))
         dashes = {each.name: theme.DASHES[each.dash % 4] for each in _series(chart)}
-        for where in ("!datum.strong", "datum.strong"):
-            path = marks.line(x, y, colour, where=where)
-            path["encoding"]["strokeWidth"] = _thick(1.8, 3)
+        for where, thick in (("!datum.strong", 1.8), ("datum.strong", 3)):
+            path = marks.line(x, y, colour, where=where, strokeWidth=thick)
             path["encoding"]["strokeDash"] = marks.colours(dashes, legend=colour["legend"])
             drawn.append(path)
         dots = marks.dots(x, y, colour)
@@ -260,7 +259,10 @@ class _Drawn:
             "value": "normal",
         }  # fmt: skip
         bar = marks.interval(x, y, colour, along="x", where="isValid(datum.low)")
-        bar["encoding"]["strokeWidth"] = _thick(2, 3)
+        bar["encoding"]["strokeWidth"] = {
+            "condition": {"test": "datum.strong", "value": 3},
+            "value": 2,
+        }
         drawn = [
             marks.faint(x, y, colour, self.members()),
             bar,
@@ -309,10 +311,6 @@ class _Drawn:
             look = {"align": align, "baseline": "bottom", "fontStyle": "italic"}
             found.append(marks.text(encoding, [row], **look))
         return found
-
-
-def _thick(normal: float, strong: float) -> Spec:
-    return {"condition": {"test": "datum.strong", "value": strong}, "value": normal}
 
 
 def _offset() -> Spec:
