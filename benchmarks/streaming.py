@@ -50,7 +50,7 @@ def train(args: argparse.Namespace) -> None:
     """In the process that is watched: prints one line of JSON."""
     from rbve import api
     from rbve.data.manifest import fingerprint
-    from rbve.sweep import local
+    from rbve.sweep.run import run_jobs
     from rbve.training.spec import DataRef, Job, Spec, resolve
 
     del api  # sets JAX up
@@ -66,7 +66,7 @@ def train(args: argparse.Namespace) -> None:
     spec, config = resolve(plan, {})
     job = Job(DataRef(str(args.store), fingerprint=fingerprint(args.store)), spec, config)
     marks: list[tuple[int, float, float]] = []
-    local.run(
+    run_jobs(
         [job],
         args.store.parent / f"runs-{os.getpid()}",
         lambda p: marks.append((p.step, time.monotonic(), p.metrics["wait_share"])),

@@ -18,7 +18,7 @@ from rbve import backend
 backend.prepare()
 
 from rbve.data import load  # noqa: E402
-from rbve.sweep import local  # noqa: E402
+from rbve.sweep.run import run_jobs  # noqa: E402
 from rbve.training.run import Progress  # noqa: E402
 from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 from rbve.training.table import pack  # noqa: E402
@@ -54,7 +54,7 @@ def train(path: str, batch: int, updates: int) -> dict[str, Any]:
         waits.append(progress.metrics["wait_share"])
 
     with tempfile.TemporaryDirectory() as out:
-        local.run([job], Path(out), note, {path: load(path)})
+        run_jobs([job], Path(out), note, {path: load(path)})
     (wall, cpu), (later, cpu_later) = marks
     return {
         "rate": updates / (later - wall),

@@ -23,7 +23,7 @@ from rbve import backend
 backend.prepare()
 
 from rbve.data import load  # noqa: E402
-from rbve.sweep import local  # noqa: E402
+from rbve.sweep.run import run_jobs  # noqa: E402
 from rbve.training.run import Progress  # noqa: E402
 from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 
@@ -64,7 +64,7 @@ def train(
 
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
-        local.run(jobs, Path(out), note, datasets)
+        run_jobs(jobs, Path(out), note, datasets)
     return steady(list(marks.values())) | {
         "first_interval": min(device[0].wall for device in marks.values()) - start
     }

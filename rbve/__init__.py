@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -38,9 +39,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, so that `rbve --help` need not wait for JAX.
+    # Lazy, so that `rbve --help` need not wait for JAX, nor whoever only reads data.
     if name in __all__:
-        from rbve import api
-
-        return getattr(api, name)
+        place = "data" if name in ("Dataset", "Episode", "load") else "api"
+        return getattr(importlib.import_module(f"rbve.{place}"), name)
     raise AttributeError(f"module 'rbve' has no attribute {name!r}")

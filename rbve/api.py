@@ -9,32 +9,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rbve import backend
+import numpy as np
 
-backend.prepare()
-
-import numpy as np  # noqa: E402
-
-from rbve import rows  # noqa: E402
-from rbve.audit import Audit, audit  # noqa: E402
-from rbve.audit.files import audit_path  # noqa: E402
-from rbve.behaviours import online_dqn, online_host, r2d2_options, record_memory, scripts  # noqa: E402
-from rbve.behaviours import record as recording  # noqa: E402
-from rbve.data import Dataset, Episode, load  # noqa: E402
-from rbve.data import convert as conversion  # noqa: E402
-from rbve.data.logs.options import Options as LogColumns  # noqa: E402
-from rbve.data.manifest import fingerprint  # noqa: E402
-from rbve.evaluation.evaluate import Play, measured  # noqa: E402
-from rbve.evaluation.players import ScriptPlayer  # noqa: E402
-from rbve.policy import Policy  # noqa: E402
-from rbve.registry import did_you_mean  # noqa: E402
-from rbve.report import write_report  # noqa: E402
-from rbve.report.statistics import student_interval  # noqa: E402
-from rbve.sweep import local  # noqa: E402
-from rbve.training import outside, presets  # noqa: E402
-from rbve.training.notes import notes  # noqa: E402
-from rbve.training.run import POLICY, Progress  # noqa: E402
-from rbve.training.spec import INT32, DataRef, Job, Spec, resolve  # noqa: E402
+from rbve import backend, rows
+from rbve.audit import Audit, audit
+from rbve.audit.files import audit_path
+from rbve.behaviours import online_dqn, online_host, r2d2_options, record_memory, scripts
+from rbve.behaviours import record as recording
+from rbve.data import Dataset, Episode, load
+from rbve.data import convert as conversion
+from rbve.data.logs.options import Options as LogColumns
+from rbve.data.manifest import fingerprint
+from rbve.evaluation.evaluate import Play, measured
+from rbve.evaluation.players import ScriptPlayer
+from rbve.policy import Policy
+from rbve.registry import did_you_mean
+from rbve.report import write_report
+from rbve.report.statistics import student_interval
+from rbve.sweep.run import run_jobs
+from rbve.training import outside, presets
+from rbve.training.notes import notes
+from rbve.training.run import POLICY, Progress
+from rbve.training.spec import INT32, DataRef, Job, Spec, resolve
 
 __all__ = [
     "Dataset",
@@ -81,6 +77,7 @@ def record(
     episodes; "r2d2" goes by steps alone. `algorithm` and `legal` of a saved policy are what
     rbve.evaluate takes.
     """
+    backend.prepare()
     if not isinstance(env, str) and (preset or policy in ("online", "r2d2", "script")):
         raise ValueError(
             f"{policy!r} plays environments by name, and this is an object; give policy='uniform', "
@@ -256,7 +253,7 @@ def train(
         warnings.warn(note, stacklevel=2)
     job = Job(DataRef(path, fingerprint=mark), plan, config, rate, period, seed)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = local.run([job], Path(out or scratch), on_progress, held)[0]
+        folder = run_jobs([job], Path(out or scratch), on_progress, held)[0]
         for run in rows.find([folder]):
             for words in outside.words(algorithm, run):
                 warnings.warn(words, stacklevel=2)
@@ -288,6 +285,7 @@ def evaluate(
     those came from; `legal="all"` says that all are, if the policy's data had masks and the
     environment has none.
     """
+    backend.prepare()
     play = Play(episodes, epsilon, gamma, noise, seed, legal)
     if isinstance(policy, Policy) or callable(policy):
         chosen: Any = policy

@@ -1,19 +1,22 @@
-"""How JAX runs here. Call before JAX starts its backend; devices are counted only then."""
+"""How JAX runs here, set up when the first work begins: importing rbve changes no setting."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
+import warnings
 from pathlib import Path
 
 # Pools that the C library allocates from, by default up to eight a core. What a thread frees stays
 # in its pool: a process that trains again and again grew by 60 MB a run of convolutions. Two keep
 # threads from waiting for each other; compiled programs allocate little, and seldom.
-ARENAS = 2
-M_ARENA_MAX = -8  # of mallopt(3)
+_ARENAS = 2
+_M_ARENA_MAX = -8  # of mallopt(3)
 # Seconds from which on a compiled program is kept; JAX reads the variable of this name.
 MIN_COMPILE_TIME = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
+_DEVICES = "jax_num_cpu_devices"
 
 
 def prepare(least: int = 1) -> None:
@@ -22,7 +25,8 @@ def prepare(least: int = 1) -> None:
     Small networks gain nothing from threads inside one program: hand-over costs more than it
     saves. (Large products, such as those of convolutions, still take several on one device.)
     Independent members on one device each use all cores, and so do batches of images split over
-    devices. There are `least` devices at least. Of the process it limits malloc's pools.
+    devices. There are `least` devices at least. Of the process it limits malloc's pools. Settings
+    that somebody has made stay as they are.
     """
     os.environ.setdefault("PJRT_NPROC", "1")
     limit_arenas()
@@ -33,17 +37,32 @@ def prepare(least: int = 1) -> None:
             jax.config.update("jax_compilation_cache_dir", str(folder / "xla"))
         if MIN_COMPILE_TIME not in os.environ:
             jax.config.update(MIN_COMPILE_TIME.lower(), 0.5)
-    try:
-        jax.config.update("jax_num_cpu_devices", max(least, len(os.sched_getaffinity(0))))
-    except RuntimeError:  # the backend runs already: use the devices it has
+    if jax.config.values.get(_DEVICES, -1) > 0:
         return
+    cores = max(least, len(os.sched_getaffinity(0)))
+    try:
+        jax.config.update(_DEVICES, cores)
+    except RuntimeError:  # the backend runs already: use the devices it has
+        if jax.default_backend() == "cpu" and jax.local_device_count() < cores:
+            _warn_late(jax.local_device_count(), cores)
+
+
+@functools.cache
+def _warn_late(devices: int, cores: int) -> None:
+    warnings.warn(
+        f"JAX was at work before rbve and has {devices} device{'s' * (devices > 1)} on {cores} "
+        f"cores, so that not all of them train; before the first JAX operation of the program, "
+        f"call rbve.backend.prepare() or jax.config.update('{_DEVICES}', {cores})",
+        stacklevel=4,
+    )
 
 
 def limit_arenas() -> None:
+    """Two pools of malloc for all threads, unless somebody has chosen."""
     if {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"} & os.environ.keys():
-        return  # somebody has chosen
+        return
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library than glibc
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS)
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def platform() -> str:

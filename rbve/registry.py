@@ -1,14 +1,40 @@
-"""A folder whose files are its members: algorithms, formats, experiments. No list to keep."""
+"""A folder whose files are things of one kind: algorithms, formats, executors. No list to keep."""
 
 from __future__ import annotations
 
 import ast
 import difflib
+import importlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+
+class Registry(NamedTuple):
+    """The files of a package, each a thing of its kind; those with a leading underscore are not."""
+
+    kind: str  # as messages call one of them: "executor"
+    package: str  # __name__ of the package
+    file: str  # its __file__
+
+    def names(self) -> list[str]:
+        """What files are there, without importing one."""
+        return names(Path(self.file).parent)
+
+    def summary(self, name: str) -> str:
+        """First line of a file's docstring, read without importing it."""
+        return summary(Path(self.file).parent, name)
+
+    def load(self, name: str) -> ModuleType:
+        """Import one of `names()` and nothing else; ValueError with the nearest name."""
+        if name not in self.names():
+            raise unknown(self.kind, name, self.names())
+        return importlib.import_module(f"{self.package}.{name}")
 
 
 def names(folder: Path) -> list[str]:
+    """Files of a folder by name, but for those with a leading underscore."""
     return sorted(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
 
@@ -24,6 +50,7 @@ def summary(folder: Path, name: str, function: str | None = None) -> str:
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> ValueError:
+    """The error for a name that is not among those known."""
     hint = did_you_mean(name, known, cutoff=0.4)
     return ValueError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}")
 

@@ -12,6 +12,7 @@ from tyro.conf import OmitArgPrefixes, arg
 from rbve import envs
 from rbve.data import formats
 from rbve.data.logs.options import Options as LogColumns
+from rbve.sweep.executors import EXECUTORS
 
 ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
 
@@ -36,6 +37,15 @@ FormatName = Annotated[
     str | None, arg(help=f"Format of the data, if it cannot be told. {FORMATS}.", metavar="FORMAT")
 ]
 Columns = OmitArgPrefixes[LogColumns]
+ExecutorName = Annotated[
+    str,
+    arg(
+        help="Where members train: "
+        + "; ".join(f"{name}: {EXECUTORS.summary(name)}" for name in EXECUTORS.names())
+        + ".",
+        metavar="NAME",
+    ),
+]
 Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]
 
 

@@ -12,6 +12,8 @@ from rbve.cli import _console
 from rbve.data.manifest import fingerprint, is_recorded
 from rbve.paper.experiments.demo import PROBLEMS, Problem
 from rbve.sweep import grid
+from rbve.sweep.devices import on_all_devices
+from rbve.sweep.run import run_jobs
 from rbve.training.spec import DataRef, Spec, resolve
 
 
@@ -66,7 +68,7 @@ def record_all(out: Path) -> None:
                 on_progress=note,
             )
 
-        api.local.on_all_devices(one, missing)
+        on_all_devices(one, missing)
 
 
 def train_all(out: Path) -> list[Path]:
@@ -84,7 +86,7 @@ def train_all(out: Path) -> list[Path]:
     with _console.bar(
         f"training {len(jobs)} members", sum(job.spec.steps for job in jobs), "updates"
     ) as bar:
-        return api.local.run(
+        return run_jobs(
             jobs,
             out / "runs",
             lambda progress: bar.advance(progress.job.spec.every, progress.metrics.get("return")),

@@ -39,11 +39,11 @@ def command(
         seed: Seed of the episodes.
         once: Evaluate what is there and leave.
     """
-    from rbve import api
+    from rbve import backend
     from rbve.evaluation.follow import Evaluated, Plan, runs_below
     from rbve.evaluation.follow import follow as run
 
-    del api  # sets JAX up
+    backend.prepare()
 
     def note(found: Evaluated) -> None:
         shown = found.figures.get("return", found.figures.get("final/return"))

@@ -50,6 +50,7 @@ def command(
     from rbve import api
     from rbve.audit.files import audit_path
     from rbve.cli._audit import show_audit
+    from rbve.sweep.devices import on_all_devices
 
     need_one("--seed", seed)
     find_modules_here(env)
@@ -81,6 +82,6 @@ def command(
 
         # Absolute, as ViZDoom changes the working directory while it starts.
         places = [folder.absolute() for folder in folders]
-        api.local.on_all_devices(one, list(zip(seed, places, strict=True)))
+        on_all_devices(one, list(zip(seed, places, strict=True)))
     for folder in folders:
         show_audit(folder, audit_path(folder), as_json)

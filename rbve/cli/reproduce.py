@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from rbve.cli import _console
-from rbve.cli._arguments import need_one
+from rbve.cli._arguments import ExecutorName, need_one
 from rbve.paper import experiments
+from rbve.sweep.executors import DEFAULT
 
 RESUMES = True
 EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in experiments.names())
@@ -26,6 +27,7 @@ def command(
     scale: Literal["quick", "desk", "paper"] = "quick",
     out: Path = Path("study"),
     noise: tuple[float, ...] = (),
+    executor: ExecutorName = DEFAULT,
 ) -> None:
     """Run figures or tables of the paper: record the data, train, evaluate; then `rbve report OUT`.
 
@@ -38,11 +40,11 @@ def command(
         out: Folder for recordings, runs and rows.
         noise: Levels of noise in place of the experiment's own, e.g. 0 0.1 0.2 0.3 0.4 0.5.
     """
-    from rbve import api
+    from rbve import backend
     from rbve.files import locked
 
     need_one("NAME", name)
-    del api  # sets JAX up
+    backend.prepare()
     named = experiments.names() if "all" in name else name
     loaded = {each: experiments.load(each) for each in named}
     trained = {
@@ -59,7 +61,7 @@ def command(
             if isinstance(experiment, experiments.Theory):
                 _run_theory(each, experiment, scale, out / "theory" / each)
         if trained:
-            _run_study(trained, scale, out)
+            _run_study(trained, scale, out, executor)
     _console.tell(f"done: `rbve report {out} --out {out.name}.html` shows it")
 
 
@@ -79,7 +81,9 @@ def _run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path
             _console.tell(f"figure: {file}")
 
 
-def _run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path) -> None:
+def _run_study(
+    chosen: dict[str, experiments.Experiment], scale: str, out: Path, executor: str
+) -> None:
     from rbve.audit.verdict import counted
     from rbve.data.manifest import is_recorded
     from rbve.paper import reproduce as study
@@ -110,5 +114,9 @@ def _run_study(chosen: dict[str, experiments.Experiment], scale: str, out: Path)
     updates = sum(job.spec.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
         study.run(
-            chosen, size, out, lambda p: bar.advance(p.job.spec.every, p.metrics.get("return"))
+            chosen,
+            size,
+            out,
+            lambda p: bar.advance(p.job.spec.every, p.metrics.get("return")),
+            executor,
         )

@@ -9,7 +9,8 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from rbve import algorithms
 from rbve.cli import _console
-from rbve.cli._arguments import Json, find_modules_here, need_one
+from rbve.cli._arguments import ExecutorName, Json, find_modules_here, need_one
+from rbve.sweep.executors import DEFAULT
 from rbve.training.presets import PRESETS
 
 RESUMES = True
@@ -54,6 +55,7 @@ def command(
     side: Literal["all", "above", "below"] = "all",
     action: Literal["chosen", "executed"] = "chosen",
     devices: int = 1,
+    executor: ExecutorName = DEFAULT,
     preset: Annotated[str | None, arg(metavar="NAME", help=PRESET_HELP)] = None,
     as_json: Json = False,
 ) -> None:
@@ -112,6 +114,7 @@ def command(
     from rbve.audit.verdict import counted
     from rbve.data.manifest import fingerprint
     from rbve.sweep import grid
+    from rbve.sweep.run import run_jobs
     from rbve.training import outside
     from rbve.training.notes import notes, period_notes
     from rbve.training.presets import frames_to_join
@@ -161,7 +164,7 @@ def command(
     what = f"training {counted(len(left), 'member')}"
     with _console.bar(what, steps * len(left), "updates") as bar:
         interval = specs[0][0].every
-        folders = api.local.run(
+        folders = run_jobs(
             members,
             out,
             lambda progress: bar.advance(
@@ -169,6 +172,7 @@ def command(
                 progress.metrics.get("return"),
             ),
             devices=devices,
+            executor=executor,
         )
     _console.show_notes(period_notes(members))
     runs = result_rows.find(folders)

@@ -20,8 +20,10 @@ from rbve.evaluation.players import ScriptPlayer
 from rbve.files import write_json
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
 from rbve.policy import Policy
-from rbve.sweep import local
+from rbve.sweep.devices import on_all_devices
+from rbve.sweep.executors import DEFAULT
 from rbve.sweep.recordings import Recording
+from rbve.sweep.run import run_jobs
 from rbve.training.run import Progress
 from rbve.training.spec import DataRef, Job, Spec, resolve
 
@@ -101,7 +103,7 @@ def record_all(
             for each in wanted
             if (each.expert is not None) == experts and not is_recorded(each.folder(out))
         ]
-        local.on_all_devices(one, missing)
+        on_all_devices(one, missing)
 
 
 def check_sizes(wanted: Sequence[Recording], out: Path) -> None:
@@ -268,6 +270,7 @@ def run(
     scale: Scale,
     out: Path,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    executor: str = DEFAULT,
 ) -> list[Path]:
     """Train every job of every experiment once; returns the folders of their rows."""
     wanted = []
@@ -277,4 +280,4 @@ def run(
         write_json(out / "experiments" / f"{name}.json", content)
         wanted += mine
     wanted.sort(key=lambda job: SLOW.get(job.spec.algorithm, len(SLOW)))
-    return local.run(wanted, out / "runs", on_progress)
+    return run_jobs(wanted, out / "runs", on_progress, executor=executor)

@@ -21,7 +21,7 @@ from rbve.behaviours.record import record_policy
 from rbve.evaluation import follow
 from rbve.evaluation.follow import Evaluated, Plan
 from rbve.policy import Policy
-from rbve.sweep import local
+from rbve.sweep.run import run_jobs
 from rbve.training.run import train_members
 from rbve.training.spec import DataRef, Job, Spec
 
@@ -127,7 +127,7 @@ def test_reports_read_what_the_follower_measured(
     small_job: Callable[..., Job], tmp_path: Path
 ) -> None:
     job = small_job("bve", {"eval_episodes": 3})  # training evaluates too, on 3 episodes
-    local.run([job], tmp_path)
+    run_jobs([job], tmp_path)
     (own,) = rows.find([tmp_path])
     assert {row.n for row in own.rows if row.metric == "return"} == {3}
     follow.follow(tmp_path, PLAN)

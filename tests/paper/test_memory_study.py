@@ -124,7 +124,7 @@ def test_a_level_that_one_agent_did_not_learn_is_not_recorded_further(
             recorded(out, each.env, each.seed, both[0].best[each.env] if learned else 0.0)
 
     monkeypatch.setattr(study, "record_one", record)
-    monkeypatch.setattr(study.local, "on_all_devices", lambda one, all_: [one(e) for e in all_])
+    monkeypatch.setattr(study, "on_all_devices", lambda one, all_: [one(e) for e in all_])
     told: list[float] = []
     wanted = study.recordings(both, desk)
     study.record_all(

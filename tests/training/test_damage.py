@@ -12,7 +12,7 @@ import pytest
 
 from rbve import rows
 from rbve.data import Dataset
-from rbve.sweep import local
+from rbve.sweep.run import run_jobs
 from rbve.training.member import PREVIOUS
 from rbve.training.run import CHECKPOINT, POLICY, is_finished, train_members
 from rbve.training.spec import Job
@@ -114,13 +114,13 @@ def test_rows_added_to_a_finished_run_are_dropped(
 def test_other_members_go_on(small_job: Callable[..., Job], tmp_path: Path) -> None:
     jobs = [small_job(name, PLAN, seed=seed) for name in ("bve", "dqn") for seed in (0, 1)]
     first = jobs[0]
-    folders = local.run([first], tmp_path)
+    folders = run_jobs([first], tmp_path)
     for name in (CHECKPOINT, PREVIOUS):
         flip(folders[0] / name, -3)
     with pytest.raises(ValueError, match="all other runs are trained; ") as caught:
-        local.run(jobs, tmp_path)
+        run_jobs(jobs, tmp_path)
     assert str(caught.value).endswith(f"delete {folders[0]} to train it from the start")
     assert [is_finished(tmp_path / job.id) for job in jobs] == [False, True, True, True]
     shutil.rmtree(folders[0])
-    local.run(jobs, tmp_path)
+    run_jobs(jobs, tmp_path)
     assert is_finished(folders[0])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rbve.data import Dataset, Episode
-from rbve.sweep import local
+from rbve.sweep.run import run_jobs
 from rbve.training.checkpoint import read_tensors
 from rbve.training.parallel import check, team
 from rbve.training.run import CHECKPOINT, MemberRun, train_members
@@ -122,8 +122,8 @@ def test_uneven_batches_and_missing_devices_are_refused() -> None:
 def test_a_sweep_of_split_runs(small_job: Maker, tmp_path: Path) -> None:
     """Groups of devices take the jobs; each equals the run on one device."""
     jobs = [small_job("bve", {"steps": 20, "every": 20, "env": None}, seed=seed) for seed in (0, 1)]
-    whole = local.run(jobs, tmp_path / "one")
-    split = local.run(jobs, tmp_path / "two", devices=2)
+    whole = run_jobs(jobs, tmp_path / "one")
+    split = run_jobs(jobs, tmp_path / "two", devices=2)
     for one, two in zip(whole, split, strict=True):
         for key, value in state(one).items():
             np.testing.assert_allclose(state(two)[key], value, rtol=1e-5, atol=1e-5)

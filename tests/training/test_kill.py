@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rbve import algorithms, rows
-from rbve.sweep import local
+from rbve.sweep.run import run_jobs
 from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, is_finished
 from rbve.training.spec import Job
@@ -26,7 +26,7 @@ MODES = ("before rename", "after rename", "before sync", "after sync", "torn row
 DRIVER = """
 import json, os, signal, sys, threading
 from pathlib import Path
-from rbve import api
+from rbve.sweep.run import run_jobs
 from rbve.training.spec import Job
 
 def kill():
@@ -72,7 +72,7 @@ for line in sys.stdin:
     if child == 0:
         arm(mode, count)
         first = attempt % len(jobs)
-        api.local.run([*jobs[first:], *jobs[:first]], out)
+        run_jobs([*jobs[first:], *jobs[:first]], out)
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
@@ -82,7 +82,7 @@ for line in sys.stdin:
 def test_killed_again_and_again(small_job: Callable[..., Job], tmp_path: Path) -> None:
     plan = {"steps": 120, "every": 10, "eval_episodes": 2}
     jobs = [small_job(name, plan, target_period=7) for name in algorithms.names()]
-    expected = local.run(jobs, tmp_path / "whole")
+    expected = run_jobs(jobs, tmp_path / "whole")
 
     out, driver, listed = tmp_path / "killed", tmp_path / "driver.py", tmp_path / "jobs.json"
     driver.write_text(DRIVER)

@@ -16,7 +16,7 @@ from rbve import rows
 from rbve.data import Dataset, Episode
 from rbve.evaluation.lanes import Lanes
 from rbve.policy import Policy
-from rbve.sweep import local
+from rbve.sweep.run import run_jobs
 from rbve.training import run
 from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, MemberRun, train_members
@@ -85,7 +85,7 @@ def test_a_sweep_over_devices_changes_nothing(
     mixed: tuple[list[Job], list[Dataset]], together: list[Path], tmp_path: Path
 ) -> None:
     jobs, _ = mixed
-    for mine, folder in zip(together, local.run(jobs, tmp_path), strict=True):
+    for mine, folder in zip(together, run_jobs(jobs, tmp_path), strict=True):
         assert_same_member(mine, folder)
 
 

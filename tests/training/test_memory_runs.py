@@ -20,7 +20,7 @@ from rbve.data.tfrecord import parse_example, records
 from rbve.evaluation.lanes import Lanes, play
 from rbve.evaluation.players import PolicyPlayer
 from rbve.policy import Policy
-from rbve.sweep import local
+from rbve.sweep.run import run_jobs
 from rbve.training import sequences
 from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY
@@ -119,7 +119,7 @@ def test_a_session_says_what_is_wrong_and_can_go_on(remembering: Policy) -> None
 
 def test_two_devices_do_not_share_sequences(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="sequences are not split; leave --devices out"):
-        local.run([job(path)], tmp_path, devices=2)
+        run_jobs([job(path)], tmp_path, devices=2)
 
 
 class Outside:
@@ -170,7 +170,7 @@ def test_a_run_that_was_stopped_equals_one_that_was_not(
     path: Path, tmp_path: Path, more: dict[str, Any]
 ) -> None:
     wanted = job(path, **more)
-    (whole,) = local.run([wanted], tmp_path / "whole")
+    (whole,) = run_jobs([wanted], tmp_path / "whole")
 
     class Stopped(Exception):
         pass
@@ -180,8 +180,8 @@ def test_a_run_that_was_stopped_equals_one_that_was_not(
             raise Stopped
 
     with pytest.raises(Stopped):
-        local.run([wanted], tmp_path / "parts", stop)
-    (parts,) = local.run([wanted], tmp_path / "parts")
+        run_jobs([wanted], tmp_path / "parts", stop)
+    (parts,) = run_jobs([wanted], tmp_path / "parts")
     assert (whole / "rows.jsonl").read_bytes() == (parts / "rows.jsonl").read_bytes()
     for name in (CHECKPOINT, POLICY):
         (mine, told), (other, other_told) = (read_tensors(each / name) for each in (whole, parts))
@@ -194,7 +194,7 @@ def test_a_run_that_was_stopped_equals_one_that_was_not(
 def test_rows_on_disk_train_as_rows_in_memory_do(path: Path, tmp_path: Path) -> None:
     for plan in ({}, {"sequence": 6, "burn_in": 4}):
         found = [
-            Policy.load(local.run([job(path, rows=rows, **plan)], tmp_path / rows)[0] / POLICY)
+            Policy.load(run_jobs([job(path, rows=rows, **plan)], tmp_path / rows)[0] / POLICY)
             for rows in ("memory", "disk")
         ]
         jax.tree.map(
@@ -225,8 +225,8 @@ def test_a_member_is_the_same_beside_data_with_a_longer_episode(tmp_path: Path) 
     data = {"short": short, "long": long}
     plan = [("short", 3), ("long", 3), ("long", 4)]  # two devices: the first and last would meet
     jobs = [dataclasses.replace(job(Path(name), env=None), seed=seed) for name, seed in plan]
-    together = local.run(jobs, tmp_path / "together", datasets=data)
-    (alone,) = local.run(jobs[:1], tmp_path / "alone", datasets=data)
+    together = run_jobs(jobs, tmp_path / "together", datasets=data)
+    (alone,) = run_jobs(jobs[:1], tmp_path / "alone", datasets=data)
     assert (alone / "rows.jsonl").read_bytes() == (together[0] / "rows.jsonl").read_bytes()
     mine, other = (read_tensors(each / POLICY)[0]["weights"] for each in (alone, together[0]))
     np.testing.assert_array_equal(mine, other)

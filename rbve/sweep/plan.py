@@ -1,0 +1,102 @@
+"""Which jobs train together: those of one program in bundles, and none that is finished.
+
+A bundle is a JSON file and its results are the folders of its jobs, so that whoever can start
+`python -m rbve.sweep.worker BUNDLE.json OUT` somewhere can run it. Every job writes to its own
+folder and resumes from it: how jobs are bundled, and where they run, changes nothing in the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rbve import schema
+from rbve.data.dataset import Dataset
+from rbve.data.formats import load
+from rbve.files import read_json, write_json
+from rbve.training.run import is_finished
+from rbve.training.sequences import longest_episode
+from rbve.training.spec import DataRef, Job, Spec
+from rbve.training.table import layout_of
+
+# Bytes of a column whose checksum is checked before training; `rbve inspect` checks all.
+_VERIFIED = 1 << 30
+_FILE = {"jobs": [dict], "devices": int}
+
+
+class Bundle(NamedTuple):
+    """Jobs of one program, and over how many devices each of their batches is split."""
+
+    jobs: tuple[Job, ...]
+    devices: int = 1
+
+    @property
+    def name(self) -> str:
+        """A hash of its jobs."""
+        return hashlib.sha256(" ".join(job.id for job in self.jobs).encode()).hexdigest()[:12]
+
+    def write(self, folder: Path) -> Path:
+        """The file that a worker runs."""
+        file = folder / f"{self.name}.json"
+        jobs = [job.to_json() for job in self.jobs]
+        write_json(file, {"jobs": jobs, "devices": self.devices})
+        return file
+
+    @staticmethod
+    def read(file: Path) -> Bundle:
+        content = read_json(file)
+        schema.check(content, _FILE, f"{file}: not a bundle of jobs")
+        try:
+            jobs = tuple(map(Job.from_json, content["jobs"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{file}: not a bundle of jobs of this version ({error})") from None
+        if not jobs:
+            raise ValueError(f"{file}: a bundle without jobs")
+        return Bundle(jobs, content["devices"])
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Datasets by path, each opened once."""
+
+    opened: dict[str, Dataset] = field(default_factory=dict)
+    _views: dict[DataRef, Dataset] = field(default_factory=dict)
+
+    def of(self, ref: DataRef) -> Dataset:
+        """What a job keeps of its store."""
+        if ref not in self._views:
+            if ref.path not in self.opened:
+                self.opened[ref.path] = load(ref.path, verify=_VERIFIED)
+            self._views[ref] = ref.of(self.opened[ref.path])
+        return self._views[ref]
+
+
+def bundles(
+    jobs: Sequence[Job], out: Path, stores: Stores, workers: int, devices: int = 1
+) -> list[Bundle]:
+    """Jobs without a finished run in `out`, each once, cut so that every worker has some.
+
+    Jobs share a bundle if they have one program and one kind of data.
+    """
+    programs: dict[Any, list[Job]] = {}
+    for job in {job.id: job for job in jobs}.values():
+        data = stores.of(job.data)  # opened for finished ones too: a store that is gone is told
+        if not is_finished(out / job.id):
+            programs.setdefault((job.program, _shapes(job.spec, data)), []).append(job)
+    if len(programs) >= 2 * workers:
+        parts = list(programs.values())
+    else:
+        parts = [members[k::workers] for members in programs.values() for k in range(workers)]
+    return [Bundle(tuple(part), devices) for part in parts if part]
+
+
+def _shapes(spec: Spec, data: Dataset) -> Any:
+    """What shapes the arrays of a program beside its Spec."""
+    if not spec.memory or spec.sequence:
+        return layout_of(data, 1), data.features
+    # Sequences as long as the longest episode; padding to a longer one would change low bits.
+    longest = longest_episode(spec.load_algorithm().keep(data))
+    return layout_of(data, 1), data.features, longest

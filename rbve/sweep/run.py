@@ -1,0 +1,63 @@
+"""Jobs by the hand of an executor: plan, run, and one line about what could not be trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import jax
+
+from rbve import backend
+from rbve.data.dataset import Dataset
+from rbve.files import allow_open_files
+from rbve.sweep.executors import DEFAULT, EXECUTORS
+from rbve.sweep.plan import Stores, bundles
+from rbve.sweep.worker import OnProgress
+from rbve.training.parallel import check
+from rbve.training.spec import Job
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    out: Path,
+    on_progress: OnProgress = lambda progress: None,
+    datasets: Mapping[str, Dataset] | None = None,
+    devices: int = 1,
+    executor: str = DEFAULT,
+) -> list[Path]:
+    """Train every job that is not finished.
+
+    Args:
+        jobs: What to train; equal ones are trained once.
+        out: Folder of the runs, one sub-folder each; what is there is resumed.
+        on_progress: Called after every interval of every job.
+        datasets: Opened stores by path, for data that is not on disk.
+        devices: Over how many every job's batches are split.
+        executor: One of rbve/sweep/executors.
+
+    Returns:
+        The jobs' folders, in order.
+
+    Raises:
+        ValueError: A job cannot be trained so; or some could not be, after all others were.
+    """
+    chosen = EXECUTORS.load(executor)
+    if datasets and not getattr(chosen, "IN_PROCESS", False):
+        raise ValueError(
+            f"executor {executor!r} works in other processes, which cannot read a dataset held in "
+            "memory; write it with rbve.data.write and give its path, or use executor 'threads'"
+        )
+    backend.prepare(devices)
+    for job in jobs:
+        check(devices, jax.local_device_count(), job.spec.batch_size)
+        if devices > 1 and job.spec.memory:
+            raise ValueError("batches of sequences are not split; leave --devices out with memory")
+    stores = Stores(dict(datasets or {}))
+    # Workers go by absolute paths: ViZDoom changes the working directory while it starts.
+    home = out.absolute()
+    planned = bundles(jobs, home, stores, chosen.workers(devices), devices)
+    allow_open_files(sum(len(bundle.jobs) for bundle in planned))
+    failures = chosen.run(planned, home, on_progress, stores) if planned else []
+    if failures:
+        raise ValueError(f"all other runs are trained; {'; '.join(failures)}")
+    return [out / job.id for job in jobs]
