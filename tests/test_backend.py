@@ -1,14 +1,20 @@
 """How a process is set up before JAX starts."""
 
+from __future__ import annotations
+
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rbve import backend
+from rbve.sweep.run import run_jobs
+from rbve.training.run import POLICY
+from rbve.training.spec import Job
 
 ARENAS_OF_BUSY_THREADS = """
 import ctypes, sys, threading
@@ -50,6 +56,86 @@ def arenas(tmp_path, **environment):
     command = [sys.executable, "-c", ARENAS_OF_BUSY_THREADS, said]
     subprocess.run(command, check=True, env=os.environ | environment)
     return said.read_text().count("<heap nr=")
+
+
+def python(code: str, *arguments: object) -> str:
+    """What a fresh process prints, one that no test has set up."""
+    ours = ("JAX_COMPILATION_CACHE_DIR", "PJRT_NPROC", "XLA_FLAGS", backend.MIN_COMPILE_TIME)
+    env = {name: value for name, value in os.environ.items() if name not in ours}
+    command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+READS_DATA = """
+import sys, rbve
+data = rbve.load(sys.argv[1])
+rbve.Dataset, rbve.Episode
+print(data.subsample(0.5).num_episodes, "jax" in sys.modules)
+"""
+
+
+def test_reading_data_does_not_import_jax(catch_path: Path) -> None:
+    assert python(READS_DATA, catch_path) == "30 False\n"
+
+
+DECIDES = """
+import os, sys
+variables = dict(os.environ)
+import jax
+before = dict(jax.config.values)
+import rbve, rbve.api, rbve.cli
+policy = rbve.Policy.load(sys.argv[1])
+print(policy.decide(rbve.load(sys.argv[2]).obs[0]) in policy.actions)
+changed = [name for name, value in jax.config.values.items() if before.get(name) != value]
+print(changed, dict(os.environ) == variables)
+"""
+
+
+def test_a_policy_in_ones_own_process_changes_no_setting(
+    small_job: Callable[..., Job], catch_path: Path, tmp_path: Path
+) -> None:
+    (folder,) = run_jobs([small_job("bve", {"steps": 10, "env": None})], tmp_path)
+    assert python(DECIDES, folder / POLICY, catch_path) == "True\n[] True\n"
+
+
+TRAINS = """
+import sys, warnings
+import jax
+if sys.argv[2] == "late":
+    jax.numpy.zeros(3)
+import rbve
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        small = {"eval_episodes": 1, "hidden": (4,), "batch_size": 4}
+        policy = rbve.train(sys.argv[1], "bve", steps=10, spec=small)
+notes = [str(each.message) for each in caught if "JAX was at work" in str(each.message)]
+print(len(notes), jax.local_device_count())
+print(*notes)
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is always used whole")
+def test_work_uses_all_cores_or_says_why_not(catch_path: Path) -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert python(TRAINS, catch_path, "early") == f"0 {cores}\n\n"
+    counts, note = python(TRAINS, catch_path, "late").splitlines()
+    assert counts == "1 1"
+    assert f"has 1 device on {cores} cores" in note
+    assert "before the first JAX operation of the program, call rbve.backend.prepare()" in note
+
+
+def test_a_number_of_devices_that_somebody_has_chosen_stays() -> None:
+    code = """
+import jax
+jax.config.update("jax_num_cpu_devices", 1)
+from rbve import backend
+backend.prepare()
+print(jax.local_device_count())
+"""
+    assert python(code) == "1\n"
 
 
 def test_a_user_without_a_home_goes_on_without_a_cache(tmp_path, monkeypatch):
