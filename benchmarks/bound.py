@@ -7,6 +7,7 @@ loop; `loop` must follow rbve/training/update.py, and its rate beside the real o
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +24,9 @@ import jax.numpy as jnp
 import optax
 
 from rbve import ops
+from rbve.training.batches.table import Table, transition_table
 from rbve.training.spec import Spec, resolve
-from rbve.training.table import Table, pack
 from rbve.training.update import DRAWS, Member, draw, make_program, member_keys
-from rbve.training.views import of_pairs
 from rbve.types import Array
 
 PARTS = ("rows", "loss", "optimiser", "metrics")
@@ -91,11 +91,11 @@ def measure_one(
 def set_up(algorithm: str, dataset: Any, target_period: int = 125) -> tuple[Spec, Table, Member]:
     spec, config = resolve(Spec(algorithm=algorithm), {})
     loaded = spec.load_algorithm()
-    table = pack([loaded.keep(dataset)], spec.view, loaded.bootstrap)  # type: ignore[arg-type]
+    table = transition_table([loaded.keep(dataset)], spec.view, loaded.bootstrap)  # type: ignore[arg-type]
     member = Member(
         key=member_keys(0)[1],
         offset=jnp.int32(0),
-        size=jnp.int32(len(table.rows)),
+        size=jnp.int32(table.count[0]),
         g_scale=jnp.float32(table.g_scale[0]),
         learning_rate=jnp.float32(3e-4),
         target_period=jnp.int32(target_period),
@@ -111,7 +111,7 @@ def timed(advance: Callable[[int], Any], updates: int) -> Callable[[], Lap]:
 
 def products(table: Table, passes: int) -> Callable[[int], Any]:
     """Weights (out, in) @ activations (in, B), forwards `passes` times and backwards once."""
-    inputs, outputs = table.rows.shape[1] // 2 - 3, table.layout.actions
+    inputs, outputs = math.prod(table.items.obs_shape), table.items.actions
     keys = jax.random.split(jax.random.key(0), 5)
     online = weights(keys[0], inputs, outputs)
     target = weights(keys[1], inputs, outputs)
@@ -156,25 +156,33 @@ def weights(key: Array, inputs: int, outputs: int) -> list[Array]:
 
 
 def real_update(spec: Spec, table: Table, member: Member) -> Callable[[int], Any]:
-    program = make_program(spec, table.layout)
+    program = make_program(spec, table.items)
     state = program.init(member_keys(0)[0])
-    rows = jnp.asarray(table.rows)
+    rows = jax.tree.map(jnp.asarray, table.store)
     compiled = jax.jit(program.advance)
     return lambda updates: compiled(state, rows, member, updates)
 
 
+def neighbours(table: Table, store: Any, start: Array, count: int) -> Any:
+    """Transitions from `start` on, their frames and numbers copied in one piece each."""
+    blank = table.items.blank(count)
+    numbers = jax.lax.dynamic_slice_in_dim(store.numbers, start, count)
+    frames = jax.lax.dynamic_slice_in_dim(store.frames, start, 2 * count)
+    return blank._replace(numbers=numbers, frames=frames.reshape(blank.frames.shape))
+
+
 def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Callable[[int], Any]:
     """The update loop with only some of its parts. What is missing has a cheap stand-in."""
-    program = make_program(spec, table.layout)
+    program = make_program(spec, table.items)
     algorithm, options, td = program.algorithm, program.options, ops.TD(spec.td)  # type: ignore[arg-type]
     adam = optax.scale_by_adam()
-    rows = jnp.asarray(table.rows)
+    rows = jax.tree.map(jnp.asarray, table.store)
     state = program.init(member_keys(0)[0])
 
-    def mean_loss(params: Array, target: Any, picked: Array, key: Array) -> Any:
-        inputs, batch = table.layout.batch(table.layout.unpack(picked), member.g_scale)
+    def mean_loss(params: Array, target: Any, picked: Any, key: Array) -> Any:
+        batch = table.items.batch(picked, member.g_scale)
         *draws, mixture = jax.random.split(key, 4)
-        views = of_pairs(program.unravel(params), target, inputs, draws)
+        views = table.items.views(program.unravel(params), target, picked, draws)
         if "loss" in parts:
             value, metrics = algorithm.loss(views, batch, member.config, options, td, mixture)
             return jnp.sum(value * batch.weight) / jnp.sum(batch.weight), {"loss": value, **metrics}
@@ -194,7 +202,7 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
         )
         return params, opt, norm2
 
-    def segment(block: Array, carry: Any, rows: Array, keys: Array) -> Any:
+    def segment(block: Array, carry: Any, rows: Any, keys: Array) -> Any:
         params, target, opt, sums = carry
         key_draws, key_loss = keys
         index = draw(key_draws, block, member.size, spec.batch_size) if "rows" in parts else None
@@ -203,10 +211,10 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
         def one(k: Array, carry: Any) -> Any:
             params, opt, sums = carry
             if index is None:  # neighbouring rows, by one copy
-                start = (k * 37) % (len(table.rows) - spec.batch_size)
-                picked = jax.lax.dynamic_slice_in_dim(rows, start, spec.batch_size)
+                start = (k * 37) % (int(table.count[0]) - 2 * spec.batch_size)
+                picked = neighbours(table, rows, start, spec.batch_size)
             else:
-                picked = rows.at[index[k]].get(mode="promise_in_bounds")
+                picked = table.items.fetch(rows, index[k])
             grad, metrics = jax.grad(mean_loss, has_aux=True)(
                 params, network, picked, jax.random.fold_in(key_loss, k)
             )
@@ -222,14 +230,14 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
         mean_loss,
         state.params,
         program.unravel(state.target),
-        rows[: spec.batch_size],
+        table.items.blank(spec.batch_size),
         member.key,
     )[1]
     sums = {name: jnp.zeros(shape.shape) for name, shape in shapes.items()}
     start = (state.params, state.target, state.opt, {"grad_norm2": jnp.zeros(()), **sums})
 
     @jax.jit
-    def run(blocks: int, start: Any, rows: Array, keys: Array) -> Any:
+    def run(blocks: int, start: Any, rows: Any, keys: Array) -> Any:
         return jax.lax.fori_loop(
             0, blocks, lambda block, carry: segment(block, carry, rows, keys), start
         )

@@ -48,7 +48,7 @@ class Run:
         with jax.default_device(device), ExitStack() as stack:
             out = stack.enter_context(tempfile.TemporaryDirectory())
             group, table = team(1, spec.batch_size), table_for(spec, [data])
-            program = make_program(spec, table.layout)
+            program = make_program(spec, table.items)
             member = MemberRun(job, data, Path(out), program, table, 0)
             self.member = member
             self.advance = stack.enter_context(advancing(program, [member], table, group))

@@ -19,9 +19,9 @@ backend.prepare()
 
 from rbve.data import load  # noqa: E402
 from rbve.sweep.run import run_jobs  # noqa: E402
+from rbve.training.batches.table import transition_table  # noqa: E402
 from rbve.training.run import Progress  # noqa: E402
 from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
-from rbve.training.table import pack  # noqa: E402
 
 STACK = 4
 
@@ -67,9 +67,9 @@ def pick(path: str, batch: int, updates: int) -> dict[str, Any]:
     """Batches per second, and the same bytes copied by one call from neighbouring rows."""
     data = load(path)
     spec = Spec(stack=STACK)
-    columns = pack([data], spec.view, "state", STACK, in_memory=False).columns[0]
+    columns = transition_table([data], spec.view, "state", STACK, in_memory=False).columns[0]
     rng = np.random.default_rng(0)
-    rows = rng.integers(0, len(columns.row), (updates, batch))
+    rows = rng.integers(0, columns.count, (updates, batch))
     frames = np.asarray(data.obs[: 2 * STACK * batch])
     copy = np.empty_like(frames)
     columns.pick(rows.reshape(-1)[:batch])

@@ -1,6 +1,7 @@
-"""What flows through the pipeline: a batch of logged decisions and what networks say about it.
+"""What flows through the pipeline: a batch of logged decisions, and networks' outputs for it.
 
-Arrays lead with (B,). Sequences come flattened, time before batch, so that losses never look.
+Arrays lead with (B,), one entry per item of a batch. Steps of sequences come flattened, time before
+batch, so that most losses need not know; `Batch.in_time` gives them their two axes back.
 """
 
 from __future__ import annotations
@@ -27,10 +28,26 @@ class Batch(NamedTuple):
     weight: Array  # (B,) 0 = padding
     legal: Array | None = None  # (B, A) bool, None = every action is legal
     next_legal: Array | None = None  # (B, A) bool
+    # Sequences only: (T, N) bool for N sequences of T steps, B = T · N: the step after this one is
+    # the next decision of the same episode and is trained on too.
+    follows: Array | None = None
+
+    def in_time(self, values: Array) -> Array:
+        """Values (B, ...) of a batch of sequences as (T, N, ...), in time order.
+
+        Raises:
+            ValueError: For a batch of transitions, which have no order.
+        """
+        if self.follows is None:
+            raise ValueError(
+                "this loss needs steps in time order, and a batch of transitions has none; train "
+                "with a memory, such as --memory 64"
+            )
+        return values.reshape(*self.follows.shape, *values.shape[1:])
 
 
 class Head(NamedTuple):
-    """What a network says about one state."""
+    """A network's outputs for one state."""
 
     q: Array  # (B, A) the mean over parts
     ranked: Array  # (B, A) what the ranking term compares: q, or Q̂ where Q = α·Q̂
@@ -38,11 +55,26 @@ class Head(NamedTuple):
     taus: Array | None = None  # (B, K) quantile levels of the parts
     logits: Array | None = None  # (B, A) behaviour policy
     mix: Callable[[Array], Array] | None = None  # α (K,) to Σ α_k parts_k (B, A), parts unformed
+    extra: dict[str, Array] | None = None  # (B, ...) further outputs of an algorithm's own heads
 
 
 class Views(NamedTuple):
-    """The heads a loss may read. Built in one place, which alone knows networks."""
+    """Networks' outputs that a loss may read. Batches build them; losses never call networks."""
 
     now: Head  # online network at s; gradients flow here
     next: Head  # online network at the bootstrap state, no gradient
     target: Head  # target network at the bootstrap state, no gradient
+    target_at_s: Callable[[], Head] | None = None  # read it as `target_now`
+
+    @property
+    def target_now(self) -> Head:
+        """Target network at s, no gradient. It is computed only where a loss reads it."""
+        if self.target_at_s is None:
+            raise ValueError("these views hold no target network at s")
+        return self.target_at_s()
+
+
+class Tower(NamedTuple):
+    """In an algorithm's HEAD: a head on a torso, and a memory, of its own."""
+
+    head: Any  # a head's name, or its class

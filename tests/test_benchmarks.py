@@ -27,7 +27,7 @@ def test_the_copied_loop_learns_what_the_real_one_does(
     np.testing.assert_allclose(target, real.target, atol=1e-5)
     assert set(copied) == set(sums)
     np.testing.assert_allclose(copied["loss"], sums["loss"], rtol=1e-3)
-    begun = bound.make_program(spec, table.layout).init(member_keys(0)[0])
+    begun = bound.make_program(spec, table.items).init(member_keys(0)[0])
     assert np.abs(real.params - begun.params).max() > 1e-3  # it did learn
 
 

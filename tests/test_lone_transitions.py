@@ -15,9 +15,9 @@ import rbve
 from rbve import ranking
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.transitions import View, transitions
+from rbve.training.batches.table import transition_table
 from rbve.training.measures import facts
 from rbve.training.notes import notes
-from rbve.training.table import pack
 from rbve.types import Batch
 
 ROWS = 400
@@ -120,7 +120,7 @@ def test_rows_without_v_weigh_one_and_change_no_other(kind: str, normalise: str)
 
 
 def test_the_scale_is_that_of_known_values(store: Path) -> None:
-    assert np.isnan(pack([load(store)], View(), "pair").g_scale).all()
+    assert np.isnan(transition_table([load(store)], View(), "pair").g_scale).all()
 
 
 def test_training_says_so_or_refuses(store: Path, tmp_path: Path) -> None:

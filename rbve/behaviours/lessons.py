@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from rbve.networks.recurrent import Seen
-from rbve.training.views import Sequences
+from rbve.training.batches.steps import Steps
 from rbve.types import Array, Batch
 
 
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     legal: Array | None  # (..., A) bool
 
 
-def lessons(rows: Rows, warm: int, n: int, gamma: float) -> tuple[Sequences, Batch]:
+def lessons(rows: Rows, warm: int, n: int, gamma: float) -> tuple[Steps, Batch]:
     """What networks see of sequences (L, B), and the Batch of the steps from `warm` on.
 
     A window of n steps ends with its episode. Where it leaves the sequence it is not learned from.
@@ -59,7 +59,7 @@ def lessons(rows: Rows, warm: int, n: int, gamma: float) -> tuple[Sequences, Bat
     masks = rows.legal
     width = None if masks is None else masks.shape[-1]
     return (
-        Sequences(Seen(rows.obs, rows.last_action, rows.last_reward, rows.first), later),
+        Steps(Seen(rows.obs, rows.last_action, rows.last_reward, rows.first), later),
         Batch(
             action=jnp.maximum(flat(rows.action), 0),
             reward=flat(reward),

@@ -38,7 +38,7 @@ from rbve.envs.base import Env, HostEnv
 from rbve.evaluation import lanes
 from rbve.evaluation.lanes import Decision, Trace, choose, episode_seeds
 from rbve.policy import Policy
-from rbve.training.layout import Layout, Picked
+from rbve.training.batches.transitions import PickedTransitions, TransitionItems
 from rbve.training.spec import INT32, Spec
 from rbve.training.update import Member, make_program, recorder_key
 
@@ -88,8 +88,8 @@ class Agent:
 
     def __init__(self, env: HostEnv, pixels: bool, options: Options, seed: int) -> None:
         self.env, self.options = env, options
-        self.layout = Layout(env.obs_shape, options.stack, len(env.actions), False, pixels)
-        self.program = make_program(options.spec, self.layout)
+        self.items = TransitionItems(env.obs_shape, options.stack, len(env.actions), False, pixels)
+        self.program = make_program(options.spec, self.items)
         weights, updates = jax.random.split(recorder_key(seed))
         self.state = self.program.init(weights)
         self.member = Member(
@@ -104,7 +104,7 @@ class Agent:
         self._advance = jax.jit(self.program.advance_given, donate_argnums=0)
 
         def q_values(params: Any, frames: Any) -> Any:
-            return self.program.unravel(params)(self.layout.join(frames), jax.random.key(0)).q
+            return self.program.unravel(params)(self.items.join(frames), jax.random.key(0)).q
 
         self._q = jax.jit(q_values)
         self.updates = 0
@@ -113,7 +113,7 @@ class Agent:
         """(B, A) of frames (B, stack, ...)."""
         return np.asarray(self._q(self.state.params, frames))
 
-    def learn(self, picked: Picked) -> None:
+    def learn(self, picked: PickedTransitions) -> None:
         batches = jax.tree.map(lambda column: column[None], picked)
         self.updates += 1
         self.state, _ = self._advance(self.state, batches, self.member, self.updates)
@@ -125,7 +125,7 @@ class Agent:
             options=spec.load_options(),
             config=algorithm.config(),
             network=self.program.unravel(self.state.params),
-            obs_shape=self.layout.obs_shape,
+            obs_shape=self.items.obs_shape,
             actions=self.env.actions,
             hidden=spec.hidden,
             torso=spec.torso,

@@ -26,7 +26,7 @@ from rbve.behaviours.r2d2_options import Options, check, mixed, shares
 from rbve.envs.base import Env
 from rbve.networks import build, flattened
 from rbve.networks.recurrent import Memory, Seen
-from rbve.training.views import of_sequences
+from rbve.training.batches.steps import views_of_steps
 from rbve.types import Array, Tree
 
 
@@ -181,7 +181,7 @@ def make_agent(env: Env, options: Options) -> Agent:
 
         def loss(params: Array) -> tuple[Array, Array]:
             keys = jax.random.split(key_loss, 3)
-            views = of_sequences(unravel(params), target, inputs, warm, list(keys), memory)
+            views = views_of_steps(unravel(params), target, inputs, warm, list(keys), memory)
             value, _ = dqn.loss(views, batch, dqn.Config(), dqn.Options(), td, key_loss)
             value = value.reshape(weight.shape) * weight
             return jnp.mean(importance * jnp.sum(value, axis=0) / steps), jnp.sqrt(value)

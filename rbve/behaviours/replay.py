@@ -13,7 +13,7 @@ import tempfile
 import numpy as np
 
 from rbve.data.episode import NO_ACTION
-from rbve.training.layout import Picked
+from rbve.training.batches.transitions import NUMBERS, PickedTransitions
 
 IN_MEMORY = 1 << 31  # bytes of frames; more wait in a file, if the disk has room for it
 
@@ -79,24 +79,21 @@ class Replay:
             found = np.concatenate([found, tried[self.drawable(tried)]])
         return found[:count]
 
-    def pick(self, row: np.ndarray, gamma: float, clip: bool) -> Picked:
-        """Transitions as an update takes them; a truncated step goes on from its final frame."""
+    def pick(self, row: np.ndarray, gamma: float, clip: bool) -> PickedTransitions:
+        """Transitions as an update takes them; a truncated step goes on from its final frame.
+
+        An online agent has no use for the next action nor for V̂.
+        """
         place = row % self.capacity
         reward = self.reward[place]
-        blank = np.zeros(len(row), np.float32)
-        scalars = [
-            self.action[place],
-            np.clip(reward, -1, 1) if clip else reward,
-            np.where(self.terminated[place], 0.0, gamma),
-            blank,  # next action, whether there is one, and V̂: an online agent has no use for them
-            blank,
-            blank,
-        ]
-        return Picked(
-            frames=self.frames(row),
-            next_frames=self.frames(row + 1),
-            scalars=np.stack(scalars, axis=1, dtype=np.float32),
-            masks=None,
+        return PickedTransitions(
+            frames=np.stack([self.frames(row), self.frames(row + 1)], axis=1),
+            numbers=NUMBERS.pack(
+                action=self.action[place],
+                reward=np.clip(reward, -1, 1) if clip else reward,
+                discount=np.where(self.terminated[place], 0.0, gamma),
+            ),
+            legal=None,
         )
 
     def frames(self, row: np.ndarray) -> np.ndarray:

@@ -17,10 +17,10 @@ from rbve import schema
 from rbve.data.dataset import Dataset
 from rbve.data.formats import load
 from rbve.files import read_json, write_json
+from rbve.training.batches.sequences import longest_episode
+from rbve.training.batches.transitions import transition_items
 from rbve.training.run import is_finished
-from rbve.training.sequences import longest_episode
 from rbve.training.spec import DataRef, Job, Spec
-from rbve.training.table import layout_of
 
 # Bytes of a column whose checksum is checked before training; `rbve inspect` checks all.
 _VERIFIED = 1 << 30
@@ -96,7 +96,7 @@ def bundles(
 def _shapes(spec: Spec, data: Dataset) -> Any:
     """What shapes the arrays of a program beside its Spec."""
     if not spec.memory or spec.sequence:
-        return layout_of(data, 1), data.features
+        return transition_items(data, 1), data.features
     # Sequences as long as the longest episode; padding to a longer one would change low bits.
     longest = longest_episode(spec.load_algorithm().keep(data))
-    return layout_of(data, 1), data.features, longest
+    return transition_items(data, 1), data.features, longest

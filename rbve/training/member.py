@@ -19,12 +19,12 @@ from rbve.evaluation.follow import POLICY as POLICY
 from rbve.evaluation.follow import offer
 from rbve.policy import Policy
 from rbve.rows import OUTSIDE, Row, RowFile
+from rbve.training.batches.table import Table
 from rbve.training.checkpoint import read_tensors, write_tensors
 from rbve.training.measures import facts, final_rows, mean_metrics, normalised
 from rbve.training.outside import possible_returns, share_outside
 from rbve.training.spec import Job, averaged
 from rbve.training.stream import Stream
-from rbve.training.table import Table
 from rbve.training.update import Member, Program, TrainState, member_keys
 
 CHECKPOINT = "checkpoint.safetensors"

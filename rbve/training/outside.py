@@ -44,7 +44,7 @@ def share_outside(
     slack = SLACK * ((high - low) or abs(high) or 1.0)
     slack = slack if math.isfinite(slack) else 0.0
     known = columns.count
-    items = max(1, min(known, SAMPLE // columns.rows_each))
+    items = max(1, min(known, SAMPLE // columns.decisions))
     index = np.linspace(0, known - 1, items).astype(np.int64)
     outside = total = 0
     for start in range(0, items, batch_size):

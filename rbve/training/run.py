@@ -29,6 +29,7 @@ from rbve.evaluation.worlds import check_legal, opened
 from rbve.files import locked
 from rbve.policy import act_function
 from rbve.stopping import Stopped
+from rbve.training.batches.table import Table, sequence_table, transition_table
 from rbve.training.member import CHECKPOINT as CHECKPOINT
 from rbve.training.member import POLICY as POLICY
 from rbve.training.member import Damaged, MemberRun
@@ -37,7 +38,6 @@ from rbve.training.notes import weight_notes
 from rbve.training.parallel import Team, team
 from rbve.training.spec import Job, Spec
 from rbve.training.stream import Stream
-from rbve.training.table import Table, pack, pack_sequences
 from rbve.training.update import DRAWS, Program, TrainState, make_program
 from rbve.training.work import check_work
 
@@ -74,7 +74,7 @@ def train_members(
     algorithm = spec.load_algorithm()
     kept = {id(data): algorithm.keep(data) for data in datasets}
     table = table_for(spec, [kept[id(data)] for data in datasets])
-    program = make_program(spec, table.layout, group.split)
+    program = make_program(spec, table.items, group.split)
     for note in weight_notes(jobs, program.options, table.g_scale.tolist()):
         warnings.warn(note, stacklevel=2)
     with ExitStack() as stack:
@@ -88,7 +88,7 @@ def train_members(
             except Damaged as error:
                 damage.append(str(error))
         if left := [member for member in members if not member.finished]:
-            check_work(spec, program.work(left[0].inputs), table.layout.rows_each)
+            check_work(spec, program.work(left[0].inputs), table.items.rows)
         advance = stack.enter_context(advancing(program, members, table, group, vectorise))
         try:
             run_to_the_end(spec, members, advance, evaluate, on_progress)
@@ -104,8 +104,8 @@ def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:
     bootstrap: Any = spec.load_algorithm().bootstrap
     where = {"auto": None, "memory": True, "disk": False}[spec.rows]
     if spec.memory:
-        return pack_sequences(datasets, spec.view, bootstrap, spec.sequence, spec.burn_in, where)
-    return pack(datasets, spec.view, bootstrap, spec.stack, where)
+        return sequence_table(datasets, spec.view, bootstrap, spec.sequence, spec.burn_in, where)
+    return transition_table(datasets, spec.view, bootstrap, spec.stack, where)
 
 
 def run_to_the_end(
@@ -147,10 +147,10 @@ def advancing(
     It takes calls of a second or so, between which the work can be stopped; in how many calls the
     updates are done changes nothing.
     """
-    if table.rows is not None:
+    if table.store is not None:
         if vectorise is None:
             vectorise = jax.default_backend() != "cpu" and len(group.devices) == 1
-        rows = group.everywhere(table.rows)
+        rows = group.everywhere(table.store)
         yield (
             advance_together(program, rows)
             if vectorise

@@ -18,13 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve.data.readahead import ReadAhead
-from rbve.training.layout import Picked
-from rbve.training.sequences import SequenceColumns, SequencePicked
-from rbve.training.table import Columns
+from rbve.training.batches import Columns
 from rbve.training.update import DRAWS, Member, TrainState, draw
 
 CHUNK_BYTES = 1 << 25  # of batches handed over at once, about
-LEAST_AT_ONCE = 4  # updates a call: each call maps the program's memory anew, 130 ms at batch 256
+LEAST_AT_ONCE = 4  # updates a call: each call maps the program's memory anew, 130 ms at batch 256.
+# An update on sequences takes long beside that, and its batch much memory: it may be called alone.
 CHUNKS_AHEAD = 1
 THREAD = "rbve batches"
 BLOCKS_AT_ONCE = 16  # of drawn row numbers
@@ -33,7 +32,7 @@ BLOCKS_AT_ONCE = 16  # of drawn row numbers
 class Chunk(NamedTuple):
     start: int  # the update its first batch is for
     stop: int
-    batches: Picked | SequencePicked  # (K, B, ...); beyond stop − start they repeat
+    batches: Any  # picked items (K, B, ...); beyond stop − start they repeat
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Stream:
 
     def __init__(
         self,
-        columns: Columns | SequenceColumns,
+        columns: Columns,
         member: Member,
         batch_size: int,
         step: int,
@@ -66,8 +65,7 @@ class Stream:
         self._columns, self._batch = columns, batch_size
         one = columns.pick(np.zeros(batch_size, np.int64))
         held = sum(values.nbytes for values in one if values is not None)
-        # An update on sequences takes long beside a call, and its batch much memory.
-        least = 1 if isinstance(columns, SequenceColumns) else LEAST_AT_ONCE
+        least = LEAST_AT_ONCE if columns.decisions == 1 else 1
         self._at_once = min(DRAWS, max(least, CHUNK_BYTES // streams // held))
         (device,) = member.size.devices()
         self._chunks = Ahead(self._pick(step, boundaries), CHUNKS_AHEAD, device)

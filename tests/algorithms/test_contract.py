@@ -25,8 +25,8 @@ from rbve import algorithms, ops
 from rbve.algorithms import Algorithm
 from rbve.data import Dataset, Episode
 from rbve.networks import build
+from rbve.training.batches.table import Table, transition_table
 from rbve.training.spec import Spec, resolve
-from rbve.training.table import Table, pack
 from rbve.training.update import Member, TrainState, make_program, member_keys
 from rbve.types import Batch, Head, Views
 
@@ -271,10 +271,10 @@ class Trainer:
     def __init__(self, name: str, masked: bool) -> None:
         spec, numbers = resolve(Spec(algorithm=name, hidden=(12, 10), batch_size=32), {})
         algorithm = spec.load_algorithm()
-        self.table: Table = pack(
+        self.table: Table = transition_table(
             [algorithm.keep(small_dataset(masked))], spec.view, algorithm.bootstrap
         )
-        self.program = make_program(spec, self.table.layout)
+        self.program = make_program(spec, self.table.items)
         self.config = jax.tree.map(jnp.float32, algorithm.config(**numbers))
         self.advance = jax.jit(self.program.advance)
 
@@ -291,7 +291,7 @@ class Trainer:
             target_period=jnp.int32(50),
             config=self.config,
         )
-        rows = jnp.asarray(self.table.rows)
+        rows = jax.tree.map(jnp.asarray, self.table.store)
         return self.advance(self.start(seed), rows, member, updates)
 
     def weights(self, state: TrainState) -> list[np.ndarray]:

@@ -21,8 +21,8 @@ import pytest
 from rbve import algorithms
 from rbve.data import Dataset, Episode
 from rbve.networks.heads import Quantile
+from rbve.training.batches.table import transition_table
 from rbve.training.spec import Spec, resolve
-from rbve.training.table import pack
 from rbve.training.update import Member, make_program, member_keys
 
 STATES, ACTIONS, END = 4, 3, 4
@@ -214,10 +214,12 @@ def learn(name: str, process: str = "loop", batch_size: int = 256, **settings: A
     spec = Spec(algorithm=name, hidden=(32,), batch_size=batch_size, gamma=GAMMA)
     spec, numbers = resolve(spec, settings)
     algorithm = spec.load_algorithm()
-    table = pack([algorithm.keep(log(process).dataset())], spec.view, algorithm.bootstrap)
-    program = make_program(spec, table.layout)
+    table = transition_table(
+        [algorithm.keep(log(process).dataset())], spec.view, algorithm.bootstrap
+    )
+    program = make_program(spec, table.items)
     weights, updates, _ = member_keys(0)
-    state, rows = program.init(weights), jnp.asarray(table.rows)
+    state, rows = program.init(weights), jax.tree.map(jnp.asarray, table.store)
     advance = jax.jit(program.advance)
     for learning_rate, until in ((1e-2, 1000), (1e-3, 3000), (1e-4, 6000)):
         member = Member(

@@ -22,6 +22,7 @@ from rbve.behaviours.replay import Replay
 from rbve.data import load
 from rbve.envs import atari
 from rbve.policy import Policy
+from rbve.training.batches.transitions import NUMBERS
 from rbve.training.update import member_keys
 
 QUICK = Options(
@@ -83,10 +84,14 @@ def test_the_ring_gives_back_what_was_put_in(capacity: int, on_disk: bool) -> No
     picked = replay.pick(good, gamma=0.5, clip=False)
     for k, row in enumerate(good):
         frames, action, reward, terminated, later = rows[row]
-        assert picked.frames[k, :, 0].tolist() == frames
-        assert picked.next_frames[k, :, 0].tolist() == later
-        assert picked.scalars[k].tolist() == [action, reward, 0 if terminated else 0.5, 0, 0, 0]
-    clipped = replay.pick(good, gamma=0.5, clip=True).scalars[:, 1]
+        assert picked.frames[k, 0, :, 0].tolist() == frames
+        assert picked.frames[k, 1, :, 0].tolist() == later
+        found = {name: column[k] for name, column in NUMBERS.unpack(picked.numbers).items()}
+        assert (found["action"], found["reward"]) == (action, reward)
+        assert found["discount"] == (0 if terminated else 0.5)
+        assert [found[name] for name in ("next_action", "has_next_action", "g")] == [0, False, 0]
+    clipped = replay.pick(good, gamma=0.5, clip=True).numbers
+    clipped = NUMBERS.column(clipped, "reward")
     np.testing.assert_array_equal(clipped, [min(rows[row][2], 1.0) for row in good])
 
 
@@ -176,10 +181,10 @@ def test_the_agent_learns_as_a_slow_reference() -> None:
         row = drawn[-1]
         place = row % replay.capacity
         assert (replay.action[place] >= 0).all()
-        best = np.asarray(q(target, picked.next_frames)).max(axis=1)
+        best = np.asarray(q(target, picked.frames[:, 1])).max(axis=1)
         reward = np.clip(replay.reward[place], -1, 1)
         goal = reward + np.where(replay.terminated[place], 0, 0.99) * best
-        grad = gradient(params, picked.frames, replay.action[place], goal)
+        grad = gradient(params, picked.frames[:, 0], replay.action[place], goal)
         direction, opt = optimiser.update(grad, opt)
         params = params + direction
         if len(drawn) % QUICK.target_period == 0:

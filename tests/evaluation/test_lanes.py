@@ -17,7 +17,7 @@ from rbve.evaluation.lanes import LANES, Decision, Lanes, Outcome, open_lanes, p
 from rbve.evaluation.players import PolicyPlayer, UniformPlayer
 from rbve.networks import build
 from rbve.policy import Policy
-from rbve.training.layout import Layout
+from rbve.training.batches.transitions import TransitionItems
 
 
 class Counter:
@@ -85,8 +85,8 @@ def test_lanes_join_frames_as_training_does() -> None:
     lanes = Frames(2, (5, 3, 2), 4)
     for k, frame in enumerate(frames):
         lanes.put(1, frame, begins=k == 0)
-    layout = Layout((5, 3, 2), 4, 3, False, True)
-    expected = layout.join(jnp.asarray(frames[None]))
+    items = TransitionItems((5, 3, 2), 4, 3, False, True)
+    expected = items.join(jnp.asarray(frames[None]))
     np.testing.assert_array_equal(lanes.joined()[1], expected[0])
     lanes.put(1, frames[3], begins=True)
     np.testing.assert_array_equal(lanes.joined()[1][..., :6], 0)

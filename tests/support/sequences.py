@@ -10,8 +10,8 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.data.episode import Episode
+from rbve.training.batches.table import sequence_table
 from rbve.training.spec import Spec, resolve
-from rbve.training.table import pack_sequences
 from rbve.training.update import Member, make_program
 
 GAMMA, N, ACTIONS, UNITS = 0.9, 3, 3, 4
@@ -67,8 +67,8 @@ def program_for(name: str, data: Dataset, batch: int, **plan: Any) -> tuple[Any,
     )
     spec, config = resolve(base, SETTINGS.get(name, {}))
     bootstrap: Any = spec.load_algorithm().bootstrap
-    table = pack_sequences([data], spec.view, bootstrap, spec.sequence, spec.burn_in)
-    return table, make_program(spec, table.layout), spec, config
+    table = sequence_table([data], spec.view, bootstrap, spec.sequence, spec.burn_in)
+    return table, make_program(spec, table.items), spec, config
 
 
 def member(program: Any, config: Any, table: Any) -> Member:

@@ -12,11 +12,11 @@ import pytest
 
 from rbve.data import Dataset, Episode
 from rbve.sweep.run import run_jobs
+from rbve.training.batches.table import transition_table
 from rbve.training.checkpoint import read_tensors
 from rbve.training.parallel import check, team
 from rbve.training.run import CHECKPOINT, MemberRun, train_members
 from rbve.training.spec import Job
-from rbve.training.table import pack
 from rbve.training.update import make_program
 
 Maker = Callable[..., Job]
@@ -90,9 +90,9 @@ def test_a_split_run_resumes_exactly(small_job: Maker, tmp_path: Path) -> None:
 def test_images_stay_split(small_job: Maker, tmp_path: Path) -> None:
     """Devices exchange gradients and batch statistics, never pixels or activations."""
     job = small_job("rbve", {**PLAN, "rows": "disk"})
-    table = pack([frames()], job.spec.view, "pair", 2, in_memory=False)
+    table = transition_table([frames()], job.spec.view, "pair", 2, in_memory=False)
     group = team(2, job.spec.batch_size)
-    program = make_program(job.spec, table.layout, group.split)
+    program = make_program(job.spec, table.items, group.split)
     member = MemberRun(job, frames(), tmp_path, program, table, 0)
     picked = table.columns[0].pick(np.zeros(4 * job.spec.batch_size, np.int64))
     chunk = jax.tree.map(lambda v: v.reshape(4, -1, *v.shape[1:]), picked)

@@ -18,10 +18,10 @@ from rbve.evaluation.lanes import Lanes
 from rbve.policy import Policy
 from rbve.sweep.run import run_jobs
 from rbve.training import run
+from rbve.training.batches.table import transition_table
 from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, MemberRun, train_members
 from rbve.training.spec import Job, Spec, resolve
-from rbve.training.table import pack
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw, make_program
 
 PLAN = {"steps": 150, "every": 70}
@@ -182,10 +182,10 @@ def test_one_program_only(small_job: Maker, catch: Dataset, tmp_path: Path) -> N
 def program_of(
     job: Job, data: Dataset, folder: Path
 ) -> tuple[Program, jax.Array, Member, TrainState]:
-    table = pack([data], job.spec.view, job.spec.load_algorithm().bootstrap)  # type: ignore[arg-type]
-    program = make_program(job.spec, table.layout)
+    table = transition_table([data], job.spec.view, job.spec.load_algorithm().bootstrap)  # type: ignore[arg-type]
+    program = make_program(job.spec, table.items)
     run = MemberRun(job, data, folder, program, table, 0)
-    return program, jnp.asarray(table.rows), run.inputs, run.state
+    return program, jax.tree.map(jnp.asarray, table.store), run.inputs, run.state
 
 
 @pytest.mark.parametrize("period", [1, 7, 64, 1000])
@@ -280,7 +280,7 @@ def test_first_weights_do_not_depend_on_how_they_are_compiled(
 ) -> None:
     spec = small_job(algorithm).spec
     bootstrap = spec.load_algorithm().bootstrap
-    program = make_program(spec, pack([catch], spec.view, bootstrap, spec.stack).layout)  # type: ignore[arg-type]
+    program = make_program(spec, transition_table([catch], spec.view, bootstrap, spec.stack).layout)  # type: ignore[arg-type]
     fully = {"xla_backend_optimization_level": 3}
     wanted = jax.jit(program.init.__wrapped__, compiler_options=fully)(jax.random.key(1))  # type: ignore[attr-defined]
     found = program.init(jax.random.key(1))

@@ -21,11 +21,11 @@ from rbve.evaluation.lanes import Lanes, play
 from rbve.evaluation.players import PolicyPlayer
 from rbve.policy import Policy
 from rbve.sweep.run import run_jobs
-from rbve.training import sequences
+from rbve.training.batches import sequences
+from rbve.training.batches.table import sequence_table
 from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY
 from rbve.training.spec import DataRef, Job, Spec, resolve
-from rbve.training.table import pack_sequences
 
 SAMPLES = os.environ.get("RBVE_RLU_SAMPLES", "")
 LEVEL = "memory_len:10"
@@ -219,9 +219,9 @@ def random_data(lengths: list[int], seed: int) -> Dataset:
 
 def test_a_member_is_the_same_beside_data_with_a_longer_episode(tmp_path: Path) -> None:
     short, long = random_data([5] * 20, 0), random_data([40, 5, 5], 1)
-    table = pack_sequences([short, long], Spec().view, "pair", 0, 0)
+    table = sequence_table([short, long], Spec().view, "pair", 0, 0)
     assert table.count.tolist() == [20, 2]  # [40], [5, 5]
-    assert table.layout.plan.train == 41
+    assert table.items.plan.train == 41
     data = {"short": short, "long": long}
     plan = [("short", 3), ("long", 3), ("long", 4)]  # two devices: the first and last would meet
     jobs = [dataclasses.replace(job(Path(name), env=None), seed=seed) for name, seed in plan]
@@ -240,11 +240,13 @@ def test_real_lab_episodes_train(tmp_path: Path) -> None:
     api.convert(Path(SAMPLES) / "dmlab", store)
     data = load(store)
     spec = Spec(memory=8, gamma=0.997, n_step=5)
-    table = pack_sequences([data], spec.view, "pair", 0, 0)
+    table = sequence_table([data], spec.view, "pair", 0, 0)
     # V̂ of the second record, as it comes out of the sequences, is what the record says.
     picked = table.columns[0].pick(np.array([1]))
     assert picked.frames.shape == (1, 181, 72, 96, 3)
-    found = picked.scalars[0, :, sequences.G][picked.scalars[0, :, sequences.WEIGHT] > 0]
+    numbers = picked.numbers[0]
+    trains = sequences.NUMBERS.column(numbers, "trains") & picked.own[0]
+    found = sequences.NUMBERS.column(numbers, "g")[trains]
     assert len(found) == 179  # the last decision before a truncation has no pair
     (file,) = (file for file in (Path(SAMPLES) / "dmlab").rglob("*") if file.is_file())
     payload = list(records(file))[1].data

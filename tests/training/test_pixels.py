@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from rbve import api, rows
 from rbve.data import Dataset, Episode, View, load, write
 from rbve.policy import Policy
-from rbve.training import table
+from rbve.training.batches import table
+from rbve.training.batches.transitions import NUMBERS
 from rbve.training.run import POLICY
 
 ROWS, COLUMNS, CELL = 10, 5, 4
@@ -69,19 +71,22 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_gray_frames_are_stacked_along_an_axis_of_their_own(store: Path) -> None:
     data = load(store)
     assert data.obs_shape == (40, 20)  # gray: no channel axis
-    packed = table.pack([data], View(), "state", stack=4, in_memory=True)
-    columns = table.pack([data], View(), "state", stack=4, in_memory=False)
-    assert packed.layout.obs_shape == columns.layout.obs_shape == (40, 20, 4)
+    packed = table.transition_table([data], View(), "state", stack=4, in_memory=True)
+    columns = table.transition_table([data], View(), "state", stack=4, in_memory=False)
+    assert packed.items.obs_shape == columns.items.obs_shape == (40, 20, 4)
     index = np.array([0, 5, 200])
-    picked = columns.layout.batch(columns.columns[0].pick(index), np.float32(1))
-    assert packed.rows is not None
-    unpacked = packed.layout.fetch(jnp.asarray(packed.rows), jnp.asarray(index))
-    unpacked = packed.layout.batch(unpacked, np.float32(1))
-    for item, row in enumerate(columns.columns[0].row[index]):
+    picked = columns.columns[0].pick(index)
+    assert packed.store.frames.nbytes == data.obs.nbytes + 40 * 20  # every frame once, and a blank
+    device = jax.tree.map(jnp.asarray, packed.store)
+    fetched = packed.items.fetch(device, jnp.asarray(index))
+    assert fetched.frames.dtype == np.uint8
+    rows = NUMBERS.column(columns.columns[0].numbers, "row")[index]
+    for item, row in enumerate(rows):
         for k in range(4):
             there = row % ROWS >= 3 - k  # before the episode began there is nothing
             frame = data.obs[row - 3 + k] if there else np.zeros((40, 20))
-            for obs in (picked[0].obs, unpacked[0].obs):
+            for frames in (picked.frames, fetched.frames):
+                obs = packed.items.join(jnp.asarray(frames[:, 0]))
                 np.testing.assert_array_equal(obs[item, :, :, k], frame)
 
 

@@ -192,7 +192,7 @@ def test_a_batch_equals_its_episodes_one_by_one(name: str, lengths: tuple[int, i
 
     def learned(index: list[int]) -> tuple[float, np.ndarray]:
         """Loss, and the first moment, which is the gradient but for a factor."""
-        alone = make_program(dataclasses.replace(spec, batch_size=len(index)), table.layout)
+        alone = make_program(dataclasses.replace(spec, batch_size=len(index)), table.items)
         picked = columns.pick(np.array(index))
         batches = jax.tree.map(lambda column: jnp.asarray(column)[None], picked)
         advance = jax.jit(alone.advance_given)

@@ -13,11 +13,11 @@ from support.sequences import ACTIONS, GAMMA, UNITS, N, dataset, decisions, prog
 
 from rbve.data.dataset import Dataset
 from rbve.data.transitions import View
-from rbve.training import sequences
+from rbve.training.batches import sequences
+from rbve.training.batches.steps import remembered, views_of_steps
+from rbve.training.batches.table import sequence_table
 from rbve.training.spec import Spec, resolve
-from rbve.training.table import pack_sequences
 from rbve.training.update import make_program
-from rbve.training.views import of_sequences, remembered
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +30,10 @@ def test_rows_in_memory_are_the_rows_picked(data: Dataset) -> None:
         table, _, _, _ = program_for("bve", data, batch=2, **plan)
         index = np.arange(table.count[0])
         picked = table.columns[0].pick(index)
-        fetched = table.layout.fetch(jax.tree.map(jnp.asarray, table.rows), jnp.asarray(index))
+        fetched = table.items.fetch(jax.tree.map(jnp.asarray, table.store), jnp.asarray(index))
         # All rows of the data, those that warm the memory or are bootstrapped from as well.
         first = table.columns[0].items[index, 0][:, None]
-        row = first + np.arange(table.layout.plan.rows)
+        row = first + np.arange(table.items.plan.rows)
         there = (row >= 0) & (row < len(data.action))
         for mine, theirs in zip(fetched, picked, strict=True):
             np.testing.assert_array_equal(np.asarray(mine)[there], theirs[there])
@@ -44,7 +44,8 @@ def test_every_decision_is_trained_on_once(data: Dataset) -> None:
         table, _, _, _ = program_for("bve", data, batch=2, **plan)
         columns = table.columns[0]
         rows, _ = columns.rows_of(np.arange(len(columns.items)))
-        weight = columns.pick(np.arange(len(columns.items))).scalars[..., sequences.WEIGHT]
+        picked = columns.pick(np.arange(len(columns.items)))
+        weight = sequences.NUMBERS.column(picked.numbers, "trains") & picked.own
         counts = np.bincount(rows[weight > 0], minlength=len(data.action))
         wanted = [row in decisions(data, pair=True) for row in range(len(data.action))]
         np.testing.assert_array_equal(counts, np.array(wanted, int))
@@ -60,7 +61,7 @@ def test_no_gradient_reaches_the_steps_that_warm_the_memory(data: Dataset) -> No
     """A change of a warming observation moves the loss, and the gradient is as if it were given."""
     table, program, _, _ = program_for("bve", data, batch=2, sequence=4, burn_in=3)
     picked = jax.tree.map(jnp.asarray, table.columns[0].pick(np.array([1, 2])))
-    given, _ = table.layout.batch(picked, jnp.float32(1))
+    given, _ = table.items._steps(picked)
     network = program.unravel(program.init(jax.random.key(0)).params)
 
     @jax.jit
@@ -77,14 +78,14 @@ def test_no_gradient_reaches_the_steps_that_warm_the_memory(data: Dataset) -> No
 def test_fragments_have_no_memory(data: Dataset) -> None:
     fragment = dataclasses.replace(data, complete=np.zeros(data.num_episodes, bool))
     with pytest.raises(ValueError, match="train without memory"):
-        pack_sequences([fragment], View(GAMMA), "pair", 0, 0)
+        sequence_table([fragment], View(GAMMA), "pair", 0, 0)
 
 
 @pytest.mark.parametrize(("sequence", "burn_in"), [(26, 0), (4, 26)])
 def test_windows_larger_than_all_the_data(data: Dataset, sequence: int, burn_in: int) -> None:
     with pytest.raises(ValueError, match=f"windows of {sequence} .* the data, 25 rows in all"):
-        pack_sequences([data], View(GAMMA), "pair", sequence, burn_in)
-    assert pack_sequences([data], View(GAMMA), "pair", 25, 25).count.tolist() == [1]
+        sequence_table([data], View(GAMMA), "pair", sequence, burn_in)
+    assert sequence_table([data], View(GAMMA), "pair", 25, 25).count.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -106,17 +107,19 @@ def test_heads_are_those_of_the_steps(data: Dataset, algorithm: str) -> None:
     """Said once and looked up, or where they are drawn, said again of the steps looked up."""
     options = {"heads": 3} if algorithm == "rem" else {}
     spec, _ = resolve(Spec(algorithm, memory=UNITS, hidden=(5,), batch_size=4, n_step=N), options)
-    table = pack_sequences([data], spec.view, spec.load_algorithm().bootstrap, 0, 0, True)
-    program = make_program(spec, table.layout)
+    table = sequence_table([data], spec.view, spec.load_algorithm().bootstrap, 0, 0, True)
+    program = make_program(spec, table.items)
     nets = [program.unravel(program.init(jax.random.key(k)).params) for k in (0, 1)]
-    rows = jax.tree.map(jnp.asarray, table.rows)
-    picked = table.layout.fetch(rows, jnp.arange(4))
-    inputs, _ = table.layout.batch(picked, jnp.float32(1.0))
+    rows = jax.tree.map(jnp.asarray, table.store)
+    picked = table.items.fetch(rows, jnp.arange(4))
+    inputs, _ = table.items._steps(picked)
     keys = list(jax.random.split(jax.random.key(2), 3))
-    found = jax.jit(of_sequences, static_argnums=3)(*nets, inputs, 0, keys)
+    found = jax.jit(views_of_steps, static_argnums=3)(*nets, inputs, 0, keys)
     steps, batch = inputs.later.shape
     every = np.arange(steps)[:, None], inputs.later, inputs.later
-    for view, net, step in zip(found, (nets[0], *nets), every, strict=True):
+    every = (*every, every[0])
+    views = (*found[:3], found.target_now)
+    for view, net, step in zip(views, (nets[0], *nets, nets[1]), every, strict=True):
         remembered, _ = net.unroll(inputs.seen, net.start(batch))
         asked = np.broadcast_to(step, (steps, batch))[..., None]
         assert view.q.shape == (steps * batch, ACTIONS)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -15,7 +16,9 @@ from rbve.data import Dataset, Episode, View, dataset, load, write
 from rbve.data.features import Feature, Features
 from rbve.data.inputs import first_rows, frames
 from rbve.data.readahead import ReadAhead
-from rbve.training import stream, table
+from rbve.training import stream
+from rbve.training.batches import table
+from rbve.training.batches.transitions import NUMBERS
 from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, Progress, train_members
 from rbve.training.spec import Job
@@ -100,7 +103,7 @@ def test_resumed_equals_uninterrupted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Chunks of 7 updates: they end neither with the drawn blocks nor with the intervals.
-    monkeypatch.setattr(stream, "CHUNK_BYTES", 7 * 16 * (2 * 4 * 36 + 24) + 1)
+    monkeypatch.setattr(stream, "CHUNK_BYTES", 7 * 16 * (2 * 4 * 36 + 36) + 1)
     job = small_job(
         "rbve",
         {"steps": 130, "every": 40, "stack": 4, "rows": "disk", "env": None, "batch_size": 16},
@@ -146,26 +149,29 @@ def test_frames_stay_within_their_episode() -> None:
 
 def test_stacked_frames_are_joined_along_the_last_axis() -> None:
     data = images()
-    packed = table.pack([data], View(), "state", stack=3, in_memory=False)
+    packed = table.transition_table([data], View(), "state", stack=3, in_memory=False)
     picked = packed.columns[0].pick(np.array([2, 5]))
-    (obs, _), batch = packed.layout.batch(jax.tree.map(np.asarray, picked), np.float32(1))
+    obs = packed.items.join(jnp.asarray(picked.frames[:, 0]))
+    batch = packed.items.batch(picked, np.float32(1))
     assert obs.shape == (2, 6, 6, 3)
     for item in range(2):
         for channel in range(3):
             np.testing.assert_array_equal(
-                obs[item, :, :, channel], picked.frames[item, channel, :, :, 0]
+                obs[item, :, :, channel], picked.frames[item, 0, channel, :, :, 0]
             )
-    assert batch.action.tolist() == packed.columns[0].scalars[[2, 5], 0].tolist()
+    decisions = data.action[data.action >= 0]  # every one trains
+    assert batch.action.tolist() == decisions[[2, 5]].tolist()
 
 
 def test_large_data_stays_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     data = images()
-    width = 2 * 36 + 6
-    transitions = len(table.pack([data], View(), "state").columns[0].row)
-    monkeypatch.setattr(table, "PIXELS_IN_MEMORY", transitions * width * 4)
-    assert table.pack([data], View(), "state").rows is not None
-    monkeypatch.setattr(table, "PIXELS_IN_MEMORY", transitions * width * 4 - 1)
-    assert table.pack([data], View(), "state").rows is None
+    store = table.transition_table([data], View(), "state").store
+    held = sum(column.nbytes for column in store if column is not None)
+    assert store.frames.nbytes == data.obs.nbytes  # bytes, each frame once
+    monkeypatch.setattr(table, "IN_MEMORY", held)
+    assert table.transition_table([data], View(), "state").store is not None
+    monkeypatch.setattr(table, "IN_MEMORY", held - 1)
+    assert table.transition_table([data], View(), "state").store is None
 
 
 def test_members_with_different_data_on_disk(small_job: Callable[..., Job], tmp_path: Path) -> None:
@@ -215,7 +221,7 @@ def test_hints_cover_the_rows_that_are_read(
     if chosen:  # a selection that stays on disk
         data = data.select(np.arange(data.num_episodes)[::-1], "turned")
         assert isinstance(data.obs, dataset.Rows)
-    columns = table.pack([data], View(), "state", stack=3, in_memory=False).columns[0]
+    columns = table.transition_table([data], View(), "state", stack=3, in_memory=False).columns[0]
     ahead = ReadAhead(data.obs)
     hints: list[tuple[int, int]] = []
 
@@ -231,8 +237,9 @@ def test_hints_cover_the_rows_that_are_read(
     columns.expect(ahead, index)
     size = 36
     wanted = []
-    for row, last in zip(columns.row[index], columns.next_row[index], strict=True):
-        first = max(row - 2, columns.starts[row])
+    named = NUMBERS.unpack(columns.numbers[index])
+    for row, last in zip(named["row"], named["next_row"], strict=True):
+        first = max(row - 2, first_rows(data)[row])
         places = data.obs.rows if chosen else np.arange(len(data.action))
         wanted.append((int(places[first]) * size, (int(places[last]) + 1) * size))
     assert hints == sorted(wanted)

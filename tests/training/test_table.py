@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,8 +11,8 @@ import pytest
 
 from rbve.data.dataset import NO_ACTION, Dataset, Episode
 from rbve.data.transitions import Bootstrap, View, transitions
-from rbve.training.layout import SCALARS, Layout
-from rbve.training.table import Table, pack
+from rbve.training.batches.table import Table, transition_table
+from rbve.training.batches.transitions import NUMBERS, TransitionItems, transition_columns
 from rbve.types import Batch
 
 VIEW = View(0.9, 2)
@@ -41,16 +43,16 @@ def dataset(
     return Dataset.from_episodes([make(index) for index in range(episodes)], ACTIONS)
 
 
-def rows_of(table: Table, member: int) -> np.ndarray:
-    offset, count = int(table.offset[member]), int(table.count[member])
-    return table.rows[offset : offset + count]
+def fetch(table: Table, member: int) -> Any:
+    """All items of a member."""
+    index = int(table.offset[member]) + jnp.arange(int(table.count[member]))
+    return table.items.fetch(jax.tree.map(jnp.asarray, table.store), index)
 
 
 def unpack(table: Table, member: int) -> tuple[jax.Array, jax.Array, Batch]:
-    scale = jnp.float32(table.g_scale[member])
-    picked = table.layout.unpack(jnp.asarray(rows_of(table, member)))
-    pairs, batch = table.layout.batch(picked, scale)
-    return pairs.obs, pairs.next_obs, batch
+    picked = fetch(table, member)
+    obs, next_obs = (table.items.join(picked.frames[:, k]) for k in range(2))
+    return obs, next_obs, table.items.batch(picked, jnp.float32(table.g_scale[member]))
 
 
 def assert_holds(
@@ -83,10 +85,11 @@ def test_unpacking_returns_the_columns(
     bootstrap: Bootstrap, masked: bool, shape: tuple[int, ...], dtype: str
 ) -> None:
     data = dataset(6, shape=shape, masked=masked, dtype=dtype)
-    table = pack([data], VIEW, bootstrap)
-    assert table.rows.dtype == np.float32
-    assert table.rows.shape == (len(transitions(data, VIEW, bootstrap).row), table.layout.width)
-    assert table.layout == Layout(shape, 1, ACTIONS, masked, pixels=dtype == "uint8")
+    table = transition_table([data], VIEW, bootstrap)
+    assert table.store.frames.dtype == (np.uint8 if dtype == "uint8" else np.float32)
+    assert table.store.frames.shape == (len(data.action), *shape)  # every frame once
+    assert len(table.store.numbers) == len(transitions(data, VIEW, bootstrap).row)
+    assert table.items == TransitionItems(shape, 1, ACTIONS, masked, pixels=dtype == "uint8")
     assert_holds(table, 0, data, VIEW, bootstrap)
 
 
@@ -103,37 +106,52 @@ def test_a_row_by_hand() -> None:
         ],
         3,
     )
-    table = pack([data], View(0.5), "pair")
-    # s, s', a, r, discount, a', has a', V̂, legal, next legal
-    assert table.rows.tolist() == [
-        [10, 11, 20, 21, 2, 0.25, 0.5, 1, 1, 2.25, 0, 0, 1, 1, 1, 0],
-        [20, 21, 30, 31, 1, 4, 0, 0, 0, 4, 1, 1, 0, 1, 0, 0],
+    table = transition_table([data], View(0.5), "pair")
+    store = table.store
+    assert store.frames.tolist() == [[10, 11], [20, 21], [30, 31]]
+    assert store.legal.tolist() == data.legal.tolist()
+    assert {name: column.tolist() for name, column in NUMBERS.unpack(store.numbers).items()} == {
+        "row": [0, 1],
+        "next_row": [1, 2],
+        "first_row": [0, 0],
+        "action": [2, 1],
+        "reward": [0.25, 4],
+        "discount": [0.5, 0],
+        "next_action": [1, 0],
+        "has_next_action": [True, False],
+        "g": [2.25, 4],
+    }
+    picked = fetch(table, 0)
+    assert picked.frames[:, :, 0].tolist() == [[[10, 11], [20, 21]], [[20, 21], [30, 31]]]
+    assert picked.legal.tolist() == [
+        [[False, False, True], [True, True, False]],
+        [[True, True, False], [True, False, False]],
     ]
-    assert table.layout.width == 2 * 2 + SCALARS + 2 * 3
     assert table.g_scale.tolist() == [0.875]
 
 
 def test_members_find_their_own_rows() -> None:
     members = [dataset(3, seed=1), dataset(7, seed=2), dataset(1, seed=3)]
-    table = pack(members, VIEW, "pair")
+    table = transition_table(members, VIEW, "pair")
     sizes = [len(transitions(data, VIEW, "pair").row) for data in members]
     assert len(set(sizes)) == 3
     assert table.count.tolist() == sizes
     assert table.offset.tolist() == [0, sizes[0], sizes[0] + sizes[1]]
-    assert len(table.rows) == sum(sizes)
+    assert len(table.store.numbers) == sum(sizes)
+    assert len(table.store.frames) == sum(len(data.action) for data in members)
     assert len(set(table.g_scale.tolist())) == 3
     for member, data in enumerate(members):
         assert_holds(table, member, data, VIEW, "pair")
-        alone = pack([data], VIEW, "pair")
-        np.testing.assert_array_equal(rows_of(table, member), alone.rows)
+        alone = transition_table([data], VIEW, "pair")
+        jax.tree.map(np.testing.assert_array_equal, unpack(table, member), unpack(alone, 0))
         assert table.g_scale[member] == alone.g_scale[0]
 
 
 def test_members_of_one_dataset_share_its_rows() -> None:
     first, second = dataset(3, seed=1), dataset(4, seed=2)
-    table = pack([first, second, first, first, second], VIEW, "state")
+    table = transition_table([first, second, first, first, second], VIEW, "state")
     size, other = first.num_transitions, second.num_transitions
-    assert len(table.rows) == size + other
+    assert len(table.store.numbers) == size + other
     assert table.offset.tolist() == [0, size, 0, 0, size]
     assert table.count.tolist() == [size, other, size, size, other]
     assert table.g_scale[0] == table.g_scale[2]
@@ -142,8 +160,8 @@ def test_members_of_one_dataset_share_its_rows() -> None:
 
 
 def test_equal_copies_are_datasets_of_their_own() -> None:
-    table = pack([dataset(3), dataset(3)], VIEW, "state")
-    assert table.offset.tolist() == [0, len(table.rows) // 2]
+    table = transition_table([dataset(3), dataset(3)], VIEW, "state")
+    assert table.offset.tolist() == [0, len(table.store.numbers) // 2]
 
 
 def test_datasets_of_different_layouts_are_refused() -> None:
@@ -151,19 +169,19 @@ def test_datasets_of_different_layouts_are_refused() -> None:
     more_actions = Dataset.from_episodes([base.episode(0)], ACTIONS + 1)
     for other in (dataset(2, shape=(6,)), dataset(2, masked=True), more_actions):
         with pytest.raises(ValueError, match=r"need equal observations, actions and masks; got .*"):
-            pack([base, other], VIEW, "state")
+            transition_table([base, other], VIEW, "state")
 
 
 def test_no_dataset_is_refused() -> None:
     with pytest.raises(ValueError, match="need equal observations"):
-        pack([], VIEW, "state")
+        transition_table([], VIEW, "state")
 
 
 def test_data_without_a_trainable_row_is_refused() -> None:
     lone = Episode.from_steps(np.zeros((2, 1)), [0], [1.0], terminated=False)
     data = Dataset.from_episodes([lone, lone], 2)
     with pytest.raises(ValueError, match="no transition can be trained on"):
-        pack([data], VIEW, "pair")
+        transition_table([data], VIEW, "pair")
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -2.7])
@@ -171,7 +189,7 @@ def test_a_constant_v_hat_has_no_deviation(value: float) -> None:
     lone = Episode.from_steps(np.zeros((2, 1)), [0], [value], terminated=True)
     constant = Dataset.from_episodes([lone] * 1000, 2)
     varied = Dataset.from_episodes([lone, lone._replace(reward=np.array([5.0, 0]))], 2)
-    table = pack([varied, constant], VIEW, "state")
+    table = transition_table([varied, constant], VIEW, "state")
     assert table.g_scale[1] == 0
     assert table.g_scale[0] > 0
 
@@ -181,13 +199,41 @@ def test_the_scale_follows_the_rows_trained_on() -> None:
     made = Episode.from_steps(np.zeros((4, 1)), [0, 1, 0], [1.0, 2.0, 400.0], terminated=False)
     data = Dataset.from_episodes([made], 2)
     g = [1 + 0.5 * (2 + 200), 2 + 200, 400]
-    assert pack([data], View(0.5), "pair").g_scale[0] == pytest.approx(np.std(g[:2]))
-    assert pack([data], View(0.5), "state").g_scale[0] == pytest.approx(np.std(g))
+    assert transition_table([data], View(0.5), "pair").g_scale[0] == pytest.approx(np.std(g[:2]))
+    assert transition_table([data], View(0.5), "state").g_scale[0] == pytest.approx(np.std(g))
 
 
-def test_unpacking_compiles() -> None:
-    data = dataset(5, masked=True)
-    table = pack([data], VIEW, "state")
-    compiled = jax.jit(table.layout.unpack)(jnp.asarray(table.rows))
-    plain = table.layout.unpack(jnp.asarray(table.rows))
-    jax.tree.map(np.testing.assert_array_equal, compiled, plain)
+@pytest.mark.parametrize("stack", [1, 3])
+def test_fetched_and_compiled_equals_picked_on_the_host(stack: int) -> None:
+    members = [dataset(5, masked=True), dataset(4, seed=1, masked=True)]
+    table = transition_table(members, VIEW, "state", stack)
+    store = jax.tree.map(jnp.asarray, table.store)
+    for member, columns in enumerate(table.columns):
+        index = np.arange(columns.count)
+        there = int(table.offset[member]) + jnp.asarray(index)
+        fetched = jax.jit(table.items.fetch)(store, there)
+        picked = columns.pick(index)
+        np.testing.assert_array_equal(fetched.frames, picked.frames)
+        np.testing.assert_array_equal(fetched.legal, picked.legal)
+        batches = [table.items.batch(each, jnp.float32(1)) for each in (fetched, picked)]
+        jax.tree.map(np.testing.assert_array_equal, *batches)
+
+
+def test_any_action_id_and_any_float_is_exact() -> None:
+    """Ids beyond 2²⁴ are not whole in float32; NaN and −0 have bits of their own."""
+    action = np.array([2**24 + 1, 2**31 - 1], np.int64)
+    reward = np.array([np.nan, -0.0], np.float32)
+    packed = NUMBERS.pack(action=action, reward=reward, has_next_action=True)
+    named = jax.jit(NUMBERS.unpack)(packed)
+    assert named["action"].tolist() == action.tolist()
+    assert np.asarray(named["reward"]).tobytes() == reward.tobytes()
+    assert named["has_next_action"].tolist() == [True, True]
+    with pytest.raises(KeyError, match="rewrd"):
+        NUMBERS.pack(rewrd=1)
+
+
+def test_the_size_of_a_store_is_known_before_it_is_made() -> None:
+    for masked in (False, True):
+        columns = transition_columns(dataset(4, masked=masked), VIEW, "state", 1)
+        held = sum(column.nbytes for column in columns.store() if column is not None)
+        assert columns.nbytes == held

@@ -1,0 +1,311 @@
+"""Batches of sequences, for networks with memory.
+
+The rows of a dataset are one long line of episodes, and a sequence is a stretch of it. Whole
+episodes: as many as fit into the length of the dataset's longest one, each in exactly one sequence.
+Windows: every row is trained on in exactly one window, after up to `burn_in` rows that only warm
+the memory up.
+Memory is emptied where an episode begins, so the rows before it in a stretch do no harm; rows that
+are not trained on weigh 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rbve.data.dataset import Dataset
+from rbve.data.inputs import first_rows, input_shape, seen
+from rbve.data.readahead import ReadAhead
+from rbve.data.transitions import Bootstrap, View, transitions
+from rbve.networks.recurrent import Seen
+from rbve.training.batches.packed import Packed
+from rbve.training.batches.steps import Steps, trained_heads, views_of_steps
+from rbve.training.batches.transitions import all_rows, has_pixels, row_bytes
+from rbve.types import Array, Batch, Head, Views
+
+NUMBERS = Packed(
+    last_action=np.int32,  # −1 = none
+    last_reward=np.float32,
+    first=np.bool_,  # an episode begins
+    # Of the transition that begins here, zeros where none does:
+    action=np.int32,
+    reward=np.float32,
+    discount=np.float32,
+    steps=np.int32,  # rows to its bootstrap state
+    next_action=np.int32,
+    has_next_action=np.bool_,
+    g=np.float32,
+    trains=np.bool_,  # there is one to train on
+)
+
+
+class SequencePlan(NamedTuple):
+    """The shape of sequences; all of them are equally long."""
+
+    burn_in: int  # rows that warm the memory up
+    train: int  # rows trained on, or padding
+    tail: int  # rows to bootstrap from
+
+    @property
+    def rows(self) -> int:
+        return self.burn_in + self.train + self.tail
+
+
+class PickedSequences(NamedTuple):
+    """Some sequences, on the host or the device; (B, L) or (K, B, L) leads."""
+
+    frames: Any  # (B, L, ...) uint8 or float32
+    numbers: Any  # (B, L, len(NUMBERS)) int32
+    legal: Any  # (B, L, A) bool; None without masks
+    own: Any  # (B, L) bool: the row is trained on in this sequence, if at all
+
+
+class SequenceStore(NamedTuple):
+    """What sequences are fetched from: rows, padded at both ends, and where sequences lie."""
+
+    frames: Any  # (R, ...)
+    legal: Any  # (R, A) bool; None without masks
+    numbers: Any  # (R, len(NUMBERS)) int32
+    items: Any  # (N, 3) int32: first row, first row trained on, row after the last trained on
+
+
+@dataclass(frozen=True)
+class SequenceItems:
+    """Sequences of one shape (the Items protocol). Batches are flat, time before batch."""
+
+    obs_shape: tuple[int, ...]
+    actions: int
+    masked: bool
+    pixels: bool  # frames are bytes
+    plan: SequencePlan
+
+    averaged = True
+
+    @property
+    def rows(self) -> int:
+        return self.plan.rows
+
+    def blank(self, batch_size: int) -> PickedSequences:
+        lead = (batch_size, self.rows)
+        return PickedSequences(
+            jnp.zeros((*lead, *self.obs_shape), jnp.uint8 if self.pixels else jnp.float32),
+            jnp.zeros((*lead, len(NUMBERS)), jnp.int32),
+            jnp.ones((*lead, self.actions), bool) if self.masked else None,
+            jnp.ones(lead, bool),
+        )
+
+    def fetch(self, store: SequenceStore, index: Array) -> PickedSequences:
+        def stretch(column: Array, first: Array) -> Array:
+            return jax.lax.dynamic_slice_in_dim(column, first, self.rows)
+
+        first, low, high = store.items.at[index].get(mode="promise_in_bounds").T
+        frames, numbers, legal = jax.tree.map(
+            lambda column: jax.vmap(stretch, (None, 0))(column, first),
+            (store.frames, store.numbers, store.legal),
+        )
+        row = first[:, None] + jnp.arange(self.rows)
+        own = (row >= low[:, None]) & (row < high[:, None])
+        return PickedSequences(frames, numbers, legal, own)
+
+    def _trained(self, column: Array) -> Array:
+        """Rows of a column (L, B) that are trained on, or padding."""
+        return column[self.plan.burn_in : self.plan.burn_in + self.plan.train]
+
+    def _steps(self, picked: PickedSequences) -> tuple[Steps, dict[str, Array]]:
+        named = {name: column.T for name, column in NUMBERS.unpack(picked.numbers).items()}
+        here = self.plan.burn_in + jnp.arange(self.plan.train)
+        # Only rows of no weight, of an episode that did not fit, point beyond the end.
+        later = jnp.minimum(here[:, None] + self._trained(named["steps"]), self.rows - 1)
+        obs = jnp.moveaxis(picked.frames, 0, 1)
+        seen = Seen(obs, named["last_action"], named["last_reward"], named["first"])
+        return Steps(seen, later), named
+
+    def batch(self, picked: PickedSequences, g_scale: Array) -> Batch:
+        steps, named = self._steps(picked)
+        trains = self._trained(named["trains"] & picked.own.T)
+        first = self._trained(named["first"])
+        ends = jnp.zeros_like(first[:1])  # nothing follows the last step
+        follows = jnp.concatenate([trains[1:] & ~first[1:], ends]) & trains
+        legal = next_legal = None
+        if picked.legal is not None:
+            masks = jnp.moveaxis(picked.legal, 0, 1)  # (L, B, A)
+            legal = self._trained(masks).reshape(-1, self.actions)
+            next_legal = jnp.take_along_axis(masks, steps.later[..., None], axis=0)
+            next_legal = next_legal.reshape(-1, self.actions)
+        flat = {
+            name: self._trained(named[name]).reshape(-1) for name in Batch._fields if name in named
+        }
+        return Batch(
+            **flat,
+            g_scale=g_scale,
+            weight=trains.reshape(-1).astype(jnp.float32),
+            legal=legal,
+            next_legal=next_legal,
+            follows=follows,
+        )
+
+    def views(
+        self, online: Any, target: Any, picked: PickedSequences, keys: Sequence[Array]
+    ) -> Views:
+        return views_of_steps(online, target, self._steps(picked)[0], self.plan.burn_in, keys)
+
+    def heads(self, network: Any, picked: PickedSequences, key: Array) -> Head:
+        return trained_heads(network, self._steps(picked)[0], self.plan.burn_in, key)
+
+    def joined(self, stores: Sequence[SequenceStore]) -> SequenceStore:
+        """Stores of several datasets as one, their items one after another."""
+        starts = np.cumsum([0, *(len(store.numbers) for store in stores)]).tolist()
+        moved = [
+            store._replace(items=store.items + np.int32(start))
+            for store, start in zip(stores, starts, strict=False)
+        ]
+        return jax.tree.map(lambda *columns: np.concatenate(columns), *moved)
+
+
+@dataclass(frozen=True)
+class SequenceColumns:
+    """The sequences of one dataset (the Columns protocol)."""
+
+    dataset: Dataset
+    items: np.ndarray  # (N, 3) int64, as in SequenceStore; the first row may lie before the data
+    numbers: np.ndarray  # (R, len(NUMBERS)) int32
+    plan: SequencePlan
+
+    @property
+    def decisions(self) -> int:
+        return self.plan.train
+
+    @property
+    def count(self) -> int:
+        return len(self.items)
+
+    @property
+    def g(self) -> np.ndarray:
+        return NUMBERS.column(self.numbers, "g")[NUMBERS.column(self.numbers, "trains")]
+
+    @property
+    def nbytes(self) -> int:
+        one = row_bytes(self.dataset) + self.numbers.itemsize * len(NUMBERS)
+        return one * (len(self.numbers) + self.plan.rows)
+
+    def rows_of(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (B, L) of sequences, kept within the data, and whether each may be trained on."""
+        first, low, high = (column[:, None] for column in self.items[index].T)
+        row = first + np.arange(self.plan.rows)
+        return np.clip(row, 0, len(self.numbers) - 1), (row >= low) & (row < high)
+
+    def expect(self, ahead: ReadAhead, index: np.ndarray) -> None:
+        rows = self.rows_of(index)[0]
+        ahead.expect(rows[:, 0], rows[:, -1])
+
+    def pick(self, index: np.ndarray) -> PickedSequences:
+        rows, own = self.rows_of(index)
+        frames = seen(self.dataset, rows.reshape(-1))
+        legal = self.dataset.legal
+        return PickedSequences(
+            frames.reshape(*rows.shape, *frames.shape[1:]),
+            self.numbers[rows],
+            None if legal is None else legal[rows],
+            own,
+        )
+
+    def store(self) -> SequenceStore:
+        """All rows, padded so that no sequence reaches beyond them."""
+        before, after = self.plan.burn_in, self.plan.rows
+
+        def padded(column: np.ndarray) -> np.ndarray:
+            return np.pad(column, [(before, after), *[(0, 0)] * (column.ndim - 1)], mode="edge")
+
+        frames, legal = all_rows(self.dataset)
+        return SequenceStore(
+            padded(frames),
+            None if legal is None else padded(legal),
+            padded(self.numbers),
+            (self.items + before).astype(np.int32),
+        )
+
+
+def sequence_plan(
+    datasets: Sequence[Dataset], sequence: int, burn_in: int, n_step: int
+) -> SequencePlan:
+    """`sequence` rows a window, or with 0 whole episodes: the longest decides."""
+    if sequence:
+        rows = max(len(data.action) for data in datasets)
+        if max(sequence, burn_in) > rows:
+            raise ValueError(
+                f"windows of {sequence:,} steps after {burn_in:,} to warm up do not fit the data, "
+                f"{rows:,} rows in all; give less, or leave --sequence out for whole episodes"
+            )
+        return SequencePlan(burn_in, sequence, n_step)
+    return SequencePlan(0, max(map(longest_episode, datasets)), 0)
+
+
+def longest_episode(data: Dataset) -> int:
+    """In rows."""
+    return int(np.diff(data.offsets).max())
+
+
+def sequence_items(data: Dataset, plan: SequencePlan) -> SequenceItems:
+    """What a sequence of this dataset is made of."""
+    if not data.complete.all():
+        raise ValueError(
+            "a network with memory learns from whole episodes, and this data holds fragments of "
+            "episodes; train without memory"
+        )
+    masked, pixels = data.legal is not None, has_pixels(data)
+    return SequenceItems(input_shape(data, 1), data.num_actions, masked, pixels, plan)
+
+
+def sequence_columns(
+    data: Dataset, view: View, bootstrap: Bootstrap, sequence: int, plan: SequencePlan
+) -> SequenceColumns:
+    """The sequences of a dataset that hold something to train on."""
+    numbers = _row_numbers(data, view, bootstrap)
+    trains = NUMBERS.column(numbers, "trains")
+    if not trains.any():
+        raise ValueError(
+            "no transition can be trained on: every episode is one truncated step without a next "
+            "logged action"
+        )
+    # By its own longest episode: beside data with a longer one, its sequences stay the same.
+    items = windows(len(numbers), plan) if sequence else packs(data.offsets, longest_episode(data))
+    # A stretch whose every row weighs nothing would make an empty batch.
+    total = np.concatenate([[0], np.cumsum(trains, dtype=np.int64)])
+    return SequenceColumns(data, items[total[items[:, 2]] > total[items[:, 1]]], numbers, plan)
+
+
+def windows(rows: int, plan: SequencePlan) -> np.ndarray:
+    """Items (N, 3) of windows one after another."""
+    low = np.arange(0, rows, plan.train)
+    return np.stack([low - plan.burn_in, low, np.minimum(low + plan.train, rows)], axis=1)
+
+
+def packs(offsets: np.ndarray, longest: int) -> np.ndarray:
+    """Items (N, 3) of neighbouring episodes, as many together as fit."""
+    items = []
+    first = int(offsets[0])
+    for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        if stop - first > longest:
+            items.append((first, first, start))
+            first = start
+    return np.array([*items, (first, first, int(offsets[-1]))], np.int64)
+
+
+def _row_numbers(data: Dataset, view: View, bootstrap: Bootstrap) -> np.ndarray:
+    """(R, len(NUMBERS)) of all rows."""
+    first = first_rows(data) == np.arange(len(data.action))
+    found = transitions(data, view, bootstrap)
+    columns = found._asdict()
+    row, next_row = columns.pop("row"), columns.pop("next_row")
+    numbers = NUMBERS.pack(
+        last_action=np.where(first, -1, np.roll(data.action, 1)),
+        last_reward=np.where(first, 0, np.roll(data.reward, 1)),
+        first=first,
+    )
+    numbers[row] += NUMBERS.pack(**columns, steps=next_row - row, trains=True)
+    return numbers
