@@ -13,8 +13,8 @@ from rbve.audit.weights import CAP, CLIPPED, EFFECTIVE
 from rbve.files import write_atomically
 from rbve.report import audit_figures as figures
 from rbve.report.audit_figures import Chart
-from rbve.report.page import STYLE as PAGE_STYLE
 from rbve.report.page import encode
+from rbve.report.render import web
 
 COLUMNS_SHOWN = 60  # of the observation
 TALL = 10  # actions; the charts of more stand side by side
@@ -81,7 +81,7 @@ def document(audit: Audit, title: str) -> str:
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <title>Audit of {escape(title)}</title>
-<style>{PAGE_STYLE}{STYLE}</style>
+<style>{web("page.css")}{STYLE}</style>
 </head>
 <body>
 <header>

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from rbve.report import sheet
 from rbve.report.axis import Scale
-from rbve.report.figure import known, minus
+from rbve.report.figure import minus
 
 
 class Point(NamedTuple):
@@ -65,37 +64,6 @@ class Chart:
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"
     same_y: bool = False  # one range of values for all panels
-
-
-def as_json(chart: Chart) -> dict[str, Any]:
-    """For the browser; numbers that JSON does not know become null."""
-    return {
-        "name": chart.name,
-        "title": chart.title,
-        "note": words(chart),
-        "kind": chart.kind,
-        "x": {"label": chart.x_label, "scale": chart.x_scale},
-        "y": {"label": chart.y_label, "scale": chart.y_scale, "same": chart.same_y},
-        "panels": [
-            {
-                "title": panel.title,
-                "marks": [list(mark) for mark in near_marks(chart, panel)],
-                "series": [
-                    {
-                        "name": each.name,
-                        "colour": each.colour,
-                        "dash": each.dash,
-                        "marker": each.marker,
-                        "strong": each.strong,
-                        "points": [[known(cell) for cell in point] for point in each.points],
-                        "members": [[known(cell) for cell in pair] for pair in each.members],
-                    }
-                    for each in panel.series
-                ],
-            }
-            for panel in chart.panels
-        ],
-    }
 
 
 def words(chart: Chart) -> str:
@@ -155,18 +123,3 @@ def near_marks(chart: Chart, panel: Panel) -> list[Mark]:
 
 
 COLUMNS = ("panel", "series", "x", "y", "low", "high", "n", "note")
-
-
-def cells(chart: Chart) -> list[tuple[Any, ...]]:
-    """One line per point, of COLUMNS."""
-    return [
-        (panel.title, series.name, *point)
-        for panel in chart.panels
-        for series in panel.series
-        for point in series.points
-    ]
-
-
-def as_csv(charts: Iterable[Chart]) -> str:
-    lines = ((chart.name, *line) for chart in charts for line in cells(chart))
-    return sheet.as_csv(("chart", *COLUMNS), lines)

@@ -230,12 +230,13 @@ class _Drawn:
         y = self.measure(chart.y_label)
         shift = {"xOffset": _offset()} if chart.x_scale == "category" else {}
         drawn = [marks.rule(mark.value, "y", y) for mark in self.marks]
-        drawn.append(marks.faint(x, y, colour, self.members()))
+        drawn += [marks.faint(x, y, colour, self.members())] if self.members() else []
         spans = marks.band if self.banded else marks.interval
         drawn.append(spans(x, y, colour, where=None if self.banded else "isValid(datum.low)"))
         dashes = {each.name: theme.DASHES[each.dash % 4] for each in _series(chart)}
-        for where, thick in (("!datum.strong", 1.8), ("datum.strong", 3)):
-            path = marks.line(x, y, colour, where=where, strokeWidth=thick)
+        for strong in sorted({each.strong for each in self.panel.series}):
+            where = "datum.strong" if strong else "!datum.strong"
+            path = marks.line(x, y, colour, where=where, strokeWidth=3 if strong else 1.8)
             path["encoding"]["strokeDash"] = marks.colours(dashes, legend=colour["legend"])
             drawn.append(path)
         dots = marks.dots(x, y, colour)
@@ -263,11 +264,8 @@ class _Drawn:
             "condition": {"test": "datum.strong", "value": 3},
             "value": 2,
         }
-        drawn = [
-            marks.faint(x, y, colour, self.members()),
-            bar,
-            marks.dots(x, y, colour, size=60),
-        ]
+        drawn = [marks.faint(x, y, colour, self.members())] if self.members() else []
+        drawn += [bar, marks.dots(x, y, colour, size=60)]
         for each in drawn:
             each["encoding"]["yOffset"] = _offset()
         rules = [marks.rule(mark.value, "x", x) for mark in self.marks]

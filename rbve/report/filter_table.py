@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from rbve.report.page import embedded
+from rbve.report.render import embedded
 
 Cell = str | int | float | None  # None, NaN and infinities show as a dash and sort last
 

@@ -28,9 +28,11 @@ def measure(
 ) -> Spec:
     """Channel of numbers. `ticks` fixes its range and labels; `scale`: Vega-Lite's options."""
     axis: Spec = {"grid": grid, "title": title or None, "labelExpr": LABEL, "tickCount": 5}
-    known: Spec = {"zero": False, "nice": False, "padding": 8, **scale}
-    if ticks is not None:
-        known |= {"padding": 0, **ticks.scale}
+    known: Spec = {"nice": False, **scale}
+    if ticks is None:
+        known = {"zero": False, "padding": 8, **known}
+    else:
+        known |= ticks.scale
         axis |= ticks.axis
     return {"field": field, "type": "quantitative", "scale": known, "axis": axis}
 
@@ -91,7 +93,7 @@ def interval(x: Spec, y: Spec, colour: Spec, along: str = "y", where: Any = None
 def dots(x: Spec, y: Spec, colour: Spec, name: str = "points", **look: Any) -> Spec:
     """Hollow where the row has a true `ring`."""
     hollow = {"test": "datum.ring", "value": {"expr": "card"}}
-    fill = {**colour, "condition": hollow, "legend": None}
+    fill = {**colour, "condition": hollow}
     mark = {"type": "point", "size": 34, "strokeWidth": 1.6, "opacity": 1, **look}
     return layer(mark, {"x": x, "y": y, "color": colour, "fill": fill}, name=name)
 

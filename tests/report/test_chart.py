@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from rbve.report.chart import Chart, Mark, Panel, Point, Series, as_csv, as_json, near_marks, words
+from rbve.report.chart import Chart, Mark, Panel, Point, Series, near_marks, words
+from rbve.report.chart_spec import figure_of
+from rbve.report.figure import as_csv, numbers, packed
 
 NAN = math.nan
 LOST = Series(
@@ -34,22 +36,23 @@ CHART = Chart(
 
 
 def test_json_holds_what_json_knows() -> None:
-    content = json.loads(json.dumps(as_json(CHART), allow_nan=False))
-    series = content["panels"][0]["series"][0]
-    assert series["points"] == [
-        [1, 2.0, 1.0, 3.0, 5, "why"],
-        [2, None, None, None, 0, ""],
-        [3, -1.0, None, None, 0, ""],
+    content = json.loads(json.dumps(packed(figure_of(CHART)), allow_nan=False))
+    names = ("panel", "series", "x", "y", "low", "high", "n", "note")
+    rows = [dict(zip(content["fields"], row, strict=True)) for row in content["rows"]]
+    assert [tuple(row[name] for name in names) for row in rows[:3]] == [
+        ("a", "DDQN", 1, 2.0, 1.0, 3.0, 5, "why"),
+        ("a", "DDQN", 2, None, None, None, 0, ""),
+        ("a", "DDQN", 3, -1.0, None, None, 0, ""),
     ]
-    assert series["members"] == [[1, 2.5], [1, None]]
-    assert content["y"] == {"label": "return", "scale": "linear", "same": False}
+    assert content["columns"]["x"] == "updates"
+    assert content["columns"]["y"] == "return"
 
 
 def test_what_is_not_drawn_is_told() -> None:
     # Drawn values reach from −1 to 3: marks up to 8 further are near.
     assert words(CHART) == "n = 5. Left out, since not finite: DDQN 2. Off the axis: far 13.6 (a)."
-    assert as_json(CHART)["note"] == words(CHART)
-    assert as_json(CHART)["panels"][0]["marks"] == [[5.0, "near"]]
+    assert figure_of(CHART).note == words(CHART)
+    assert near_marks(CHART, CHART.panels[0]) == [Mark(5.0, "near")]
 
 
 def test_a_log_axis_shows_positive_values_only() -> None:
@@ -77,7 +80,17 @@ def test_values_that_are_all_equal_have_a_reach() -> None:
 
 
 def test_csv() -> None:
-    lines = list(csv.DictReader(io.StringIO(as_csv([CHART]))))
+    lines = list(csv.DictReader(io.StringIO(as_csv(figure_of(CHART)))))
     assert len(lines) == 5
     first = {"chart": "name", "panel": "a", "series": "DDQN", "x": "1", "y": "2.0"}
     assert lines[0] == first | {"low": "1.0", "high": "3.0", "n": "5", "note": "why"}
+
+
+def test_numbers_under_the_figure() -> None:
+    assert list(figure_of(CHART).columns.values()) == [
+        "panel", "series", "updates", "return", "low", "high", "n", "note",
+    ]  # fmt: skip
+    assert numbers(figure_of(CHART))[:2] == [
+        ["a", "DDQN", "1", "2", "1", "3", "5", "why"],
+        ["a", "DDQN", "2", "–", "–", "–", "0", ""],
+    ]

@@ -11,8 +11,7 @@ import pytest
 from support.browser import Tab, needs_browser
 
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
-from rbve.report.chart_scale import Axis
-from rbve.report.page import Section, web, write
+from rbve.report.page import Section, write
 
 pytestmark = needs_browser
 
@@ -63,7 +62,7 @@ ROWS = Chart(
     "category",
     "symlog",
 )
-DOTS = "#{} .series[data-name='{}'] .dot"
+POINTS = "#{} .mark-symbol[class*=points] path"  # those told of; each holds its row
 BARE = Section("more", "More", "<p>words</p>" * 30)
 
 
@@ -92,43 +91,64 @@ def tip(tab: Tab, chart: str) -> list[str]:
     return tab.texts(f"#{chart} .tip > *")
 
 
+def items(tab: Tab, chart: str, series: str = "", kind: str = "[class*=points]") -> list[Any]:
+    """Panel, x, y on the page and opacity of the drawn symbols."""
+    return tab.run(
+        f"[...document.querySelectorAll('#{chart} .mark-symbol.role-mark{kind} path')]"
+        f".filter(e => {series!r} === '' || e.__data__.datum.series === {series!r})"
+        ".map(e => { const b = e.getBoundingClientRect(); return [e.__data__.datum.panel,"
+        " b.x + b.width / 2, b.y + b.height / 2, e.__data__.opacity]; })"
+    )
+
+
+def pieces(tab: Tab, chart: str, series: str) -> list[int]:
+    """Unbroken pieces of each line of a series."""
+    return tab.run(
+        f"[...document.querySelectorAll('#{chart} .mark-line path')]"
+        f".filter(e => e.__data__.datum.series === {series!r})"
+        ".map(e => e.getAttribute('d').split('M').length - 1)"
+    )
+
+
 def test_charts_are_drawn(tab: Tab) -> None:
-    assert count(tab, "#curves .panel") == 2
-    # One line in three pieces' worth of points: a value that is not finite breaks it in two.
-    assert count(tab, "#curves .series[data-name='R-BVE'] .line") == 2
-    assert count(tab, "#curves .series[data-name='filtered BC'] .line") == 2
-    assert count(tab, DOTS.format("curves", "R-BVE")) == 5
-    assert count(tab, DOTS.format("curves", "filtered BC")) == 3
-    assert count(tab, "#curves .member") == 1
-    assert count(tab, "#rows .dot") - count(tab, "#rows .legend .dot") == 2
-    assert count(tab, "#rows .panel .bar") == 1
-    assert count(tab, "#rows .member") == 2
+    assert count(tab, "#curves .view > svg, #curves .view > * > svg") == 2
+    # A value that is not finite breaks a line in two.
+    assert pieces(tab, "curves", "R-BVE") == [1, 1]
+    assert pieces(tab, "curves", "filtered BC") == [2]
+    assert len(items(tab, "curves", "R-BVE")) == 5
+    assert len(items(tab, "curves", "filtered BC")) == 3
+    single = ":not([class*=points])"
+    assert len(items(tab, "curves", kind=single)) == 1
+    assert len(items(tab, "rows")) == 2
+    assert count(tab, "#rows .mark-rule.role-mark line[stroke='#0072b2']") == 1  # an interval
+    assert len(items(tab, "rows", kind=single)) == 2
     assert {"catch", "cartpole", "updates", "return", "random"} <= set(tab.texts("#curves text"))
-    assert {"BVE", "DDQN", "error", "0", "reference"} <= set(tab.texts("#rows .drawing text"))
-    label = tab.run("document.querySelector('#curves .drawing svg').getAttribute('aria-label')")
-    assert label == "Curves <b>. Mean of n = 5. Left out, since not finite: filtered BC 1."
+    assert {"BVE", "DDQN", "error", "0", "reference"} <= set(tab.texts("#rows .stage text"))
+    label = tab.run("document.querySelector('#curves .stage').getAttribute('aria-label')")
+    assert label.startswith("Curves <b>. Mean of n = 5. Left out, since not finite: filtered BC 1.")
+    assert "Arrow keys" in label
 
 
 def test_places_follow_the_values(tab: Tab) -> None:
-    place = "[...document.querySelectorAll({!r})].map(e => [e.cx, e.cy].map(c => c.baseVal.value))"
-    spots = tab.run(place.format(DOTS.format("curves", "R-BVE").replace("'", '"')))
+    spots = [(x, y) for _, x, y, _ in items(tab, "curves", "R-BVE")]
     (x0, y0), (x1, y1), (x2, y2) = spots[:3]
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.3)
     assert (y0 - y1) / (y0 - y2) == pytest.approx(18.5 / 1.5, rel=0.1)
-    zero, far = tab.run(place.format("#rows .panel .dot"))
-    assert zero[0] < 20 < far[0]
+    left = tab.run("document.querySelector('#rows .stage').getBoundingClientRect().left")
+    (_, zero, _, _), (_, far, _, _) = items(tab, "rows")
+    assert zero - left < 90 < far - left - 100
 
 
 def test_hover_tells_the_numbers(tab: Tab) -> None:
-    tab.hover(DOTS.format("curves", "R-BVE"), 1)
+    tab.hover(POINTS.format("curves"), 1)
     assert tip(tab, "curves") == [
         "R-BVE", "catch", "updates: 2,000", "return: 20 [19, 22]", "n = 5",
     ]  # fmt: skip
-    tab.hover(DOTS.format("curves", "R-BVE"), 4)
+    tab.hover(POINTS.format("curves"), 7)
     assert tip(tab, "curves")[:4] == [
         "R-BVE", "cartpole", "updates: 2,000", "return: 200 [199, 202]",
     ]  # fmt: skip
-    tab.hover("#rows .panel .series[data-name='DDQN'] .dot")
+    tab.hover(POINTS.format("rows"), 1)
     assert tip(tab, "rows") == ["DDQN", "error: 12,346 [100, 1,000,000]", "n = 2", "one diverged"]
     tab.hover("h1")
     assert tab.run("document.querySelector('#rows .tip').hidden") is True
@@ -143,13 +163,22 @@ def test_legend_switches_a_series_in_all_panels(tab: Tab) -> None:
     assert tab.texts("#curves .legend [aria-pressed]") == ["R-BVE", "filtered BC"]
     tab.click("#curves .legend button")
     assert pressed(tab) == ["false", "true"]
-    assert count(tab, "#curves .panel .series[data-name='R-BVE']") == 0
-    assert count(tab, DOTS.format("curves", "filtered BC")) == 3
+    assert items(tab, "curves", "R-BVE") == []
+    assert len(items(tab, "curves", "filtered BC")) == 3
     # The axis fits what is left: values from 4 to 10.
-    assert "20" not in tab.texts("#curves .tick")
+    assert "20" not in tab.texts("#curves .view:first-child .role-axis-label text")
     tab.click("#curves .legend .all")
     assert pressed(tab) == ["true", "true"]
-    assert count(tab, DOTS.format("curves", "R-BVE")) == 5
+    assert len(items(tab, "curves", "R-BVE")) == 5
+
+
+def test_a_row_goes_with_its_series(tab: Tab) -> None:
+    tab.click("#rows .rows summary")
+    tab.click("#rows .legend button")
+    tab.run("new Promise(done => setTimeout(done, 200))")
+    assert len(items(tab, "rows")) == 1
+    assert "BVE" not in tab.texts("#rows .stage text")
+    assert "DDQN" in tab.texts("#rows .stage text")
 
 
 @pytest.mark.parametrize("way", ["double", "alt", "key"])
@@ -170,7 +199,7 @@ def test_arrow_keys_reach_every_point(tab: Tab) -> None:
     def spoken() -> str:
         return tab.texts("#curves [aria-live]")[0]
 
-    tab.run("document.querySelector('#curves .drawing').focus()")
+    tab.run("document.querySelector('#curves .stage').focus()")
     tab.press("ArrowRight")
     assert spoken() == "R-BVE, catch, updates: 1,000, return: 1.5 [0.5, 3.5], n = 5"
     seen = []
@@ -192,7 +221,7 @@ def test_arrow_keys_reach_every_point(tab: Tab) -> None:
 
 
 def test_arrow_keys_in_rows(tab: Tab) -> None:
-    tab.run("document.querySelector('#rows .drawing').focus()")
+    tab.run("document.querySelector('#rows .stage').focus()")
     told = []
     for _ in range(2):
         tab.press("ArrowDown")
@@ -203,10 +232,11 @@ def test_arrow_keys_in_rows(tab: Tab) -> None:
     ]
 
 
-def test_numbers_are_made_when_opened(tab: Tab) -> None:
-    assert count(tab, "#curves .numbers td") == 0
+def test_numbers_stand_in_the_page(tab: Tab) -> None:
+    assert tab.run("document.querySelector('#curves .numbers table').checkVisibility()") is False
     tab.click("#curves .numbers summary")
     tab.run("new Promise(done => setTimeout(done, 100))")
+    assert tab.run("document.querySelector('#curves .numbers table').checkVisibility()") is True
     lines = tab.run(
         "[...document.querySelectorAll('#curves .numbers tr')]"
         ".map(r => [...r.cells].map(c => c.textContent).join('|'))"
@@ -224,8 +254,10 @@ def test_dark_pages_have_light_lines(
     browser.open(page, dark=dark)
     seen = []
     for name in ("R-BVE", "filtered BC"):
-        place = f'#curves .panel .series[data-name="{name}"] .line'
-        colour = browser.run(f"getComputedStyle(document.querySelector('{place}')).stroke")
+        colour = browser.run(
+            "getComputedStyle([...document.querySelectorAll('#curves .mark-line path')]"
+            f".find(e => e.__data__.datum.series === {name!r})).stroke"
+        )
         seen.append([int(part) for part in colour[4:-1].split(",")])
     if dark:
         # White's share of the mixture is equal in all parts; nearly black turns nearly white.
@@ -245,10 +277,10 @@ def test_a_phone_scrolls_down_only(browser: Tab, page: Path) -> None:
     assert wide == held == 390
     # Panels stand below one another.
     places = browser.run(
-        "[...document.querySelectorAll('#curves .panel')].map(p => p.getBoundingClientRect().top)"
+        "[...document.querySelectorAll('#curves .view')].map(p => p.getBoundingClientRect().top)"
     )
     assert places[1] - places[0] > 150
-    browser.hover(DOTS.format("curves", "R-BVE"), 0)
+    browser.hover(POINTS.format("curves"), 0)
     assert tip(browser, "curves")[0] == "R-BVE"
     assert browser.run("document.documentElement.scrollWidth") == 390
 
@@ -261,28 +293,25 @@ def test_contents_follow_the_reader(tab: Tab) -> None:
     assert tab.texts(current) == ["More"]
 
 
-@pytest.mark.parametrize("scale", ["linear", "log", "symlog"])
-@pytest.mark.parametrize(
-    "found",
-    [
-        [1.0, 2.0, 50.0],
-        [1e-9, 0.02, 400.0],
-        [0.5, 3.0, 1e30],
-        [-700.0, 0.02, 3.0, 1e8],
-        [-2.0, -0.1],
-    ],
-)
-def test_places_are_those_of_the_pictures(browser: Tab, scale: str, found: list[float]) -> None:
-    """The browser's axis and the one of the files beside the page put values at equal places."""
-    known = [value for value in found if scale != "log" or value > 0] or [1.0]
-    shares = browser.run(
-        f"(() => {{ {web('scale.js')}\nconst axis = new Axis({known}, {scale!r}, 5);"
-        f"return [axis.threshold || 0, {known}.map((value) => axis.at(value))]; }})()"
-    )
-    axis = Axis(known, scale)  # type: ignore[arg-type]
-    low, high = axis.at(axis.low), axis.at(axis.high)
-    own = [(axis.at(value) - low) / (high - low) for value in known]
-    if scale == "symlog":
-        assert shares[0] == pytest.approx(axis.threshold)
-    assert shares[1] == pytest.approx(own, abs=0.12)  # ticks, and so ends, differ a little
-    assert own == sorted(own)
+def test_a_page_that_turns_dark_is_drawn_again(tab: Tab) -> None:
+    dark = {"name": "prefers-color-scheme", "value": "dark"}
+    tab.send("Emulation.setEmulatedMedia", features=[dark])
+    tab.run("new Promise(done => setTimeout(done, 400))")
+    assert tab.run("document.querySelector('#curves .stage').dataset.drawn") == "dark"
+    assert len(items(tab, "curves", "R-BVE")) == 5
+
+
+def test_figures_far_below_wait(browser: Tab, tmp_path: Path) -> None:
+    """A study has dozens: each is drawn when it comes near, and all of them for paper."""
+    sections = [
+        Section("top", "Top", "<p>words</p>" * 200),
+        Section("charts", "Charts", "", (CURVES, ROWS)),
+    ]
+    browser.open(write(sections, tmp_path / "page.html", "Title", "about"))
+    drawn = "document.querySelectorAll('.stage[data-drawn]').length"
+    assert browser.run(drawn) == 0
+    assert browser.run("document.querySelector('#curves .stage').offsetHeight") > 150
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    browser.run("new Promise(done => setTimeout(done, 400))")
+    assert browser.run(drawn) == 2
+    assert browser.errors == []

@@ -129,7 +129,7 @@ def test_words_of_a_picture_can_be_read(browser: Tab, page: Path, width: int) ->
 
 
 def test_files_stand_under_the_drawing(tab: Tab) -> None:
-    ((_, _, _, drawing),) = boxes(tab, "#chart .drawing")
+    ((_, _, _, drawing),) = boxes(tab, "#chart .stage")
     ((_, files, _, _),) = boxes(tab, "#chart .files")
     assert files >= drawing
 
@@ -148,11 +148,17 @@ def test_all_of_it_fits_on_paper(tab: Tab) -> None:
     assert tab.run("document.querySelector('details:has(#inside)').open") is False
 
 
-def test_charts_are_drawn_for_paper_and_again_for_the_screen(tab: Tab) -> None:
-    wide = "Number(document.querySelector('#chart .drawing svg').getAttribute('width'))"
-    before = tab.run(wide)
-    assert tab.run(f"dispatchEvent(new Event('beforeprint')) && {wide}") == 1000 != before
-    assert tab.run(f"dispatchEvent(new Event('afterprint')) && {wide}") == before
+def test_charts_are_drawn_for_paper_and_again_for_the_screen(browser: Tab, page: Path) -> None:
+    browser.open(page, 1280, 900, dark=True)
+    colours = "document.querySelector('#chart .stage').dataset.drawn"
+    later = "new Promise(done => setTimeout(done, 400))"
+    assert browser.run(colours) is None  # too far below to be drawn yet
+    browser.run(f"dispatchEvent(new Event('beforeprint')) && {later}")
+    assert browser.run(colours) == "light"
+    assert len(boxes(browser, "#chart .view svg")) == 3
+    browser.run(f"dispatchEvent(new Event('afterprint')) && {later}")
+    assert browser.run(colours) == "dark"
+    assert browser.errors == []
 
 
 def test_paper_lies_on_its_side(tab: Tab) -> None:

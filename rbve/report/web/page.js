@@ -1,8 +1,22 @@
-// Brings the page to life: charts, long tables, plain tables, where in the contents one is, print.
+// Brings the page to life: figures, long tables, plain tables, where in the contents one is, print.
 
-const charts = [...document.querySelectorAll("figure.chart")].map((figure) => new ChartView(figure));
+const figures = new Map([...document.querySelectorAll("figure.chart")].map((f) => [f, new FigureView(f)]));
 for (const place of document.querySelectorAll(".filter-table")) new LongTable(place);
 for (const table of document.querySelectorAll("table.filterable")) enhance(table);
+
+// A page has many figures: each is drawn when it comes near.
+const coming = new IntersectionObserver((entries) => {
+  for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+    coming.unobserve(target);
+    if (!figures.get(target).drawn) figures.get(target).draw();
+  }
+}, { rootMargin: "600px" });
+for (const figure of figures.keys()) coming.observe(figure);
+
+function redraw() {
+  for (const each of figures.values()) if (each.drawn) each.draw();
+}
+dark.addEventListener("change", redraw);
 
 const links = new Map(
   [...document.querySelectorAll("nav.contents a")].map((link) => [link.hash.slice(1), link]),
@@ -35,15 +49,14 @@ if (links.size) {
   follow();
 }
 
-// Paper cannot be opened: what is folded is printed, but for the numbers and choices of charts.
-const PAPER = 1000; // pixels across a page on its side
+// Paper is white, and cannot be opened: what is folded is printed, but for numbers and choices.
 let opened = [];
 addEventListener("beforeprint", () => {
-  for (const chart of charts) chart.draw(true, PAPER);
+  for (const each of figures.values()) each.draw(false);
   opened = [...document.querySelectorAll("details:not([open], .numbers, .rows)")];
   for (const each of opened) each.open = true;
 });
 addEventListener("afterprint", () => {
-  for (const chart of charts) chart.draw(true);
+  redraw();
   for (const each of opened) each.open = false;
 });
