@@ -113,8 +113,8 @@ class Tab:
         # Two frames: sizes are observed. Then figures in sight are drawn.
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         self.run(
-            "new Promise(done => { const look = () => [...document.querySelectorAll('.stage')].every("
-            "s => s.dataset.drawn || s.getBoundingClientRect().top > innerHeight)"
+            "new Promise(done => { const look = () => [...document.querySelectorAll('.stage')]"
+            ".every(s => s.dataset.drawn || s.getBoundingClientRect().top > innerHeight)"
             " ? done() : setTimeout(look, 20); look(); })"
         )
 
