@@ -30,7 +30,7 @@ def pip(python: Path, *arguments: str | Path, cwd: Path) -> None:
 
 
 def environment(folder: Path, packages: list[str]) -> Path:
-    """The Python of a new environment that also sees the folders `packages`, without their hooks."""
+    """The Python of a new environment that also sees the folders `packages`, not their hooks."""
     run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=ROOT)
     (site,) = folder.glob("lib/python*/site-packages")
     (site / "dependencies.pth").write_text("".join(f"{each}\n" for each in packages))
