@@ -1,31 +1,61 @@
-"""The demo's steps: record, train, report. Every step keeps what an earlier run finished."""
+"""The demo: record, audit, train, report. Every step keeps what an earlier run finished.
+
+Two problems, each a tenth of the episodes that an online DQN recorded while it learned. On cartpole
+most of those episodes are poor and the choice of method matters, if training is long enough to
+tell; on catch the agent learns soon, so that cloning its actions suffices. What is said of either
+is computed from the runs.
+"""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from rbve import api, rows
 from rbve.audit.verdict import counted
-from rbve.behaviours.record import Progress, default_episodes
+from rbve.behaviours.record import Progress
 from rbve.cli import _console
+from rbve.cli._audit import SIGNS, summary
 from rbve.data.manifest import fingerprint, is_recorded
-from rbve.paper.experiments.demo import PROBLEMS, Problem
+from rbve.report.advice import advice
+from rbve.report.summary import group
 from rbve.sweep import grid
 from rbve.sweep.devices import on_all_devices
 from rbve.sweep.run import run_jobs
 from rbve.training.spec import DataRef, Spec, resolve
+
+METHODS = ("rbve", "bve", "dqn", "filtered_bc", "bc")
+KEEP = 0.1  # share of the recorded episodes that trains, as in the paper
+SEEDS = (0, 1, 2)  # one recorded dataset each
+EVALUATIONS, EPISODES = 10, 30  # of a run, and per evaluation
+
+
+@dataclass(frozen=True)
+class DemoProblem:
+    env: str
+    episodes: int  # recorded per dataset
+    steps: int  # updates per run
+
+
+# Longest first, so that no core waits at the end.
+PROBLEMS = (DemoProblem("cartpole", 1_000, 100_000), DemoProblem("catch", 2_000, 20_000))
 
 
 def run(out: Path) -> Path:
     """All problems; returns the page."""
     started = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
-    record_all(out)
-    folders = train_all(out)
+    _record(out)
+    _audit(out)
+    folders = _train(out)
     page = api.write_report(folders, out / "report.html")
-    _console.show_runs(rows.find(folders), as_json=False)
-    _console.output().print(
+    runs = rows.find(folders)
+    _console.show_runs(runs, as_json=False)
+    console = _console.output()
+    for problem in group(runs):
+        console.print(f"{problem.label}: {advice(problem)}", style="bold", soft_wrap=True)
+    console.print(
         f"{time.monotonic() - started:.0f} s. Open {page} in a browser; data in {out / 'data'}, "
         f"policies in {out / 'runs'}.",
         soft_wrap=True,
@@ -33,25 +63,21 @@ def run(out: Path) -> Path:
     return page
 
 
-def dataset_folder(out: Path, problem: Problem, seed: int) -> Path:
+def _store(out: Path, problem: DemoProblem, seed: int) -> Path:
     return out / "data" / problem.env / str(seed)
 
 
-def record_all(out: Path) -> None:
-    # Longest first, so that no core waits at the end.
-    wanted = sorted(
-        ((problem, seed) for problem in PROBLEMS for seed in problem.seeds),
-        key=lambda item: item[0].env != "cartpole",
-    )
+def _record(out: Path) -> None:
     missing = [
         (problem, seed)
-        for problem, seed in wanted
-        if not is_recorded(dataset_folder(out, problem, seed))
+        for problem in PROBLEMS
+        for seed in SEEDS
+        if not is_recorded(_store(out, problem, seed))
     ]
-    total = sum(default_episodes(problem.env) for problem, _ in missing)
+    total = sum(problem.episodes for problem, _ in missing)
     with _console.bar(f"recording {counted(len(missing), 'dataset')}", total, "episodes") as bar:
 
-        def one(item: tuple[Problem, int]) -> None:
+        def record(item: tuple[DemoProblem, int]) -> None:
             problem, seed = item
             seen = 0
 
@@ -62,29 +88,53 @@ def record_all(out: Path) -> None:
 
             api.record(
                 problem.env,
-                dataset_folder(out, problem, seed),
+                _store(out, problem, seed),
+                problem.episodes,
                 seed=seed,
                 overwrite=True,
                 on_progress=note,
             )
 
-        on_all_devices(one, missing)
+        on_all_devices(record, missing)
 
 
-def train_all(out: Path) -> list[Path]:
+def _audit(out: Path) -> None:
+    """What the data supports, before any training: the verdict on each problem's first dataset."""
+    for problem in PROBLEMS:
+        store = _store(out, problem, SEEDS[0])
+        audit = api.inspect(api.load(store).subsample(KEEP, SEEDS[0]))
+        _console.output().print(
+            f"{store}, {KEEP:.0%} of its episodes: {counted(audit.counts.episodes, 'episode')}, "
+            f"{counted(audit.counts.transitions, 'decision')}; audit: {SIGNS[audit.verdict]} "
+            f"{summary(audit)}",
+            soft_wrap=True,
+        )
+
+
+def _train(out: Path) -> list[Path]:
     jobs = []
     for problem in PROBLEMS:
         specs = [
-            resolve(Spec(algorithm=name, steps=problem.steps, env=problem.env), settings)
-            for name, settings in problem.methods
+            resolve(
+                Spec(
+                    algorithm=name,
+                    steps=problem.steps,
+                    every=problem.steps // EVALUATIONS,
+                    env=problem.env,
+                    eval_episodes=EPISODES,
+                ),
+                {},
+            )
+            for name in METHODS
         ]
-        for seed in problem.seeds:
-            folder = dataset_folder(out, problem, seed)
-            mark = fingerprint(folder)
-            ref = DataRef(str(folder), problem.keep, keep_seed=seed, fingerprint=mark)
-            jobs += grid.jobs([ref], specs, [seed], [3e-4], problem.target_period)
+        for seed in SEEDS:
+            store = _store(out, problem, seed)
+            ref = DataRef(str(store), KEEP, keep_seed=seed, fingerprint=fingerprint(store))
+            jobs += grid.jobs([ref], specs, [seed], [3e-4], target_period=0)
     with _console.bar(
-        f"training {len(jobs)} members", sum(job.spec.steps for job in jobs), "updates"
+        f"training {counted(len(jobs), 'run')}",
+        sum(job.spec.steps for job in jobs),
+        "updates",
     ) as bar:
         return run_jobs(
             jobs,

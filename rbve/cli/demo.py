@@ -8,7 +8,7 @@ RESUMES = True
 
 
 def command(out: Path = Path("demo")) -> None:
-    """Record data, train R-BVE and baselines, evaluate, write a report. Needs no input.
+    """Show when the choice of method matters: record, audit, train, evaluate. Needs no input.
 
     Run again after an interruption: finished work is kept.
 

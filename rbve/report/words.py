@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from rbve.report import table
+from rbve.report.advice import advice
 from rbve.report.summary import Method, Problem
 from rbve.rows import TOLERATED_OUTSIDE
 
 
 def headline(problem: Problem) -> list[str]:
-    """The best, what is not apart from it, the values claimed, what went wrong."""
+    """The best, whether cloning suffices, what is not apart from the best, values, divergence."""
     if not problem.ranked:
         missing = "trained from data alone, no environment to evaluate in"
         if problem.env:
@@ -23,6 +24,7 @@ def headline(problem: Problem) -> list[str]:
         best += f"; behaviour {table.number(behaviour, table.return_places(problem))}"
     return [
         f"Best mean return: {best}.",
+        *filter(None, [advice(problem)]),
         *close_words(problem),
         *overestimation_words(problem),
         *outside_words(problem),

@@ -146,8 +146,10 @@ def test_rounding_to_zero_has_no_sign():
 
 
 def test_headline(problems):
-    best, near, over, diverged = headline(problems[0])
+    best, choice, near, over, diverged = headline(problems[0])
     assert best == "Best mean return: R-BVE 0.95 [0.83, 1.07] (n=3); behaviour 0.70."
+    gain = "it returns 0.45 [0.33, 0.57] more than cloning (BC)"
+    assert choice == f"Choose R-BVE here: {gain}, over 3 datasets."
     # DDQN's three returns spread so far that their mean may be anywhere from −0.45 to 1.05.
     assert near == "The interval of DDQN overlaps with that of the best."
     assert over == "Median over-estimation error: lowest R-BVE, 0.010; highest DDQN, 7.00."

@@ -57,9 +57,9 @@ def test_studies_keep_theirs() -> None:
         (100_000, 125),
         (2_000_000, 2500),
     ]
-    assert [(each.steps, each.target_period) for each in demo.PROBLEMS] == [
-        (15_000, 18),
-        (30_000, 37),
+    assert [(each.steps, default_period(each.steps)) for each in demo.PROBLEMS] == [
+        (100_000, 125),
+        (20_000, 100),
     ]
 
 

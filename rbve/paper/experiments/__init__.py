@@ -15,7 +15,6 @@ from typing import Any, Literal
 from rbve import registry
 
 FOLDER = Path(__file__).parent
-NOT_EXPERIMENTS = {"demo"}  # has a command of its own
 
 Settings = Mapping[str, Any]  # of an algorithm; learning_rate and steps may be among them
 
@@ -104,7 +103,7 @@ SCALES = {
 
 
 def names() -> list[str]:
-    return [name for name in registry.names(FOLDER) if name not in NOT_EXPERIMENTS]
+    return registry.names(FOLDER)
 
 
 def summary(name: str) -> str:
