@@ -18,7 +18,7 @@ from rbve.behaviours import online_dqn, online_host, r2d2_options, record_memory
 from rbve.behaviours import record as recording
 from rbve.data import Dataset, Episode, load
 from rbve.data import convert as conversion
-from rbve.data.logs.options import Options as LogColumns
+from rbve.data.logs.options import LogOptions
 from rbve.data.manifest import fingerprint
 from rbve.evaluation.evaluate import Play, measured
 from rbve.evaluation.players import ScriptPlayer
@@ -177,7 +177,7 @@ def convert(
     """Convert data of any format and open the result.
 
     `columns` say which column of a CSV or Parquet log is what, such as episode="visit" or
-    observation=["age", "ward"]; they are the fields of rbve.data.logs.options.Options.
+    observation=["age", "ward"]; they are the fields of rbve.data.logs.options.LogOptions.
     """
     for note in conversion.convert(src, dst, format, to, log_options(columns), overwrite):
         warnings.warn(note, stacklevel=2)
@@ -198,8 +198,8 @@ def inspect(
     return audit_path(Path(data), format, log_options(columns), gamma, beta)
 
 
-def log_options(columns: dict[str, Any]) -> LogColumns:
-    known = [field.name for field in dataclasses.fields(LogColumns)]
+def log_options(columns: dict[str, Any]) -> LogOptions:
+    known = [field.name for field in dataclasses.fields(LogOptions)]
     for name in columns:
         if name not in known:
             raise ValueError(
@@ -208,7 +208,7 @@ def log_options(columns: dict[str, Any]) -> LogColumns:
     listed: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in columns.items()
     }
-    return LogColumns(**listed)
+    return LogOptions(**listed)
 
 
 def train(

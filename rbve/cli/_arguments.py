@@ -11,7 +11,7 @@ from tyro.conf import OmitArgPrefixes, arg
 
 from rbve import envs
 from rbve.data import formats
-from rbve.data.logs.options import Options as LogColumns
+from rbve.data.logs.options import LogOptions
 from rbve.sweep.executors import EXECUTORS
 
 ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
@@ -36,7 +36,7 @@ FORMATS = "; ".join(f"{name}: {formats.summary(name)}" for name in formats.names
 FormatName = Annotated[
     str | None, arg(help=f"Format of the data, if it cannot be told. {FORMATS}.", metavar="FORMAT")
 ]
-Columns = OmitArgPrefixes[LogColumns]
+Columns = OmitArgPrefixes[LogOptions]
 ExecutorName = Annotated[
     str,
     arg(

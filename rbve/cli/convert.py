@@ -8,14 +8,14 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rbve.cli import _console
-from rbve.cli._arguments import Columns, FormatName, LogColumns
+from rbve.cli._arguments import Columns, FormatName, LogOptions
 
 
 def command(
     src: Positional[Annotated[Path, arg(metavar="SRC")]],
     dst: Positional[Annotated[Path, arg(metavar="DST")]],
     /,
-    log: Columns = LogColumns(),  # noqa: B008
+    log: Columns = LogOptions(),  # noqa: B008
     columns: Path | None = None,
     format: FormatName = None,
     to: str | None = None,

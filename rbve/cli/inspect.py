@@ -9,13 +9,13 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from rbve.cli import _console
-from rbve.cli._arguments import Columns, FormatName, Json, LogColumns
+from rbve.cli._arguments import Columns, FormatName, Json, LogOptions
 
 
 def command(
     data: Positional[Annotated[Path, arg(metavar="DATA")]],
     /,
-    log: Columns = LogColumns(),  # noqa: B008
+    log: Columns = LogOptions(),  # noqa: B008
     columns: Path | None = None,
     format: FormatName = None,
     html: Path | None = None,

@@ -11,7 +11,7 @@ from support.logs import joined_with_notes as joined
 from support.logs import said
 
 from rbve.data import transitions
-from rbve.data.logs import Options
+from rbve.data.logs import LogOptions
 from rbve.data.transitions import View
 
 Make = Callable[..., Path]
@@ -40,7 +40,7 @@ def test_lone_sarsa_tuples(make: Make) -> None:
             r=[0.5, 1.5, 2.5],
             end=[0, 0, 1],
         ),
-        Options(
+        LogOptions(
             observation=("s",),
             next_observation=("s2",),
             action="a",
@@ -75,7 +75,7 @@ def test_categories_that_only_come_next(make: Make) -> None:
             legal_0=[1, 0],
             legal_1=[0, 1],
         ),
-        Options(observation=("s",), next_observation=("s2",)),
+        LogOptions(observation=("s",), next_observation=("s2",)),
     )
     assert data.features is not None
     assert data.features.columns[0].categories == ("a", "b", "c")
@@ -167,12 +167,12 @@ def test_optional_columns(make: Make) -> None:
 def test_mask_columns_are_matched_by_name(make: Make) -> None:
     log = steps(ok_wait=[1, 1, 1, 0, 0], ok_go=[0, 1, 0, 1, 1], ok_stop=[1, 1, 1, 0, 0])
     log["action"] = ["stop", "wait", "wait", "go", "go"]
-    data, _ = joined(make(**log), Options(legal="ok_*"))
+    data, _ = joined(make(**log), LogOptions(legal="ok_*"))
     assert data.legal is not None
     assert data.actions == ("wait", "go", "stop")  # as the masks have them
     np.testing.assert_array_equal(data.action[[0, 1, 3, 4, 5]], [2, 0, 0, 1, 1])
     np.testing.assert_array_equal(data.legal[0], [True, False, True])
-    data, _ = joined(make(**log), Options(legal="ok_*", actions=("go", "stop", "wait")))
+    data, _ = joined(make(**log), LogOptions(legal="ok_*", actions=("go", "stop", "wait")))
     assert data.legal is not None
     np.testing.assert_array_equal(data.legal[0], [False, True, True])
     np.testing.assert_array_equal(data.action[0], 1)
@@ -190,7 +190,7 @@ def test_masks_of_the_next_state(make: Make) -> None:
             after_0=[0, 1],
             after_1=[1, 1],
         ),
-        Options(next_legal="after_*"),
+        LogOptions(next_legal="after_*"),
     )
     assert data.legal is not None
     np.testing.assert_array_equal(data.legal, [[1, 0], [0, 1], [0, 1], [1, 1]])

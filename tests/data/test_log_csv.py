@@ -13,7 +13,7 @@ from support.logs import joined, kinds
 
 from rbve.data import Dataset, load, write
 from rbve.data.formats import read, recognise
-from rbve.data.logs import Options, text
+from rbve.data.logs import LogOptions, table
 
 Put = Callable[..., Path]
 
@@ -31,7 +31,7 @@ def put(tmp_path: Path) -> Put:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a few lines in many blocks."""
-    monkeypatch.setattr(text, "BLOCK", 64)
+    monkeypatch.setattr(table, "BLOCK", 64)
 
 
 PLAIN = "episode,x,action,reward\n1,0.5,0,1\n1,1.5,1,2\n2,2.5,0,3\n"
@@ -91,7 +91,7 @@ def test_row_numbers_of_data_frames_are_no_observation(put: Put) -> None:
 def test_names_beyond_ascii(put: Put) -> None:
     data = joined(
         put("визит,возраст,действие,награда\n1,61,α β,1\n1,62,ä,2\n"),
-        Options(episode="визит", action="действие", reward="награда"),
+        LogOptions(episode="визит", action="действие", reward="награда"),
     )
     assert data.actions == ("ä", "α β")
     assert data.features is not None
@@ -122,7 +122,7 @@ def test_a_word_among_numbers_is_named(put: Put) -> None:
     ):
         read(path)
     assert kinds(path)[0] == "mixed types"
-    data = joined(path, Options(categorical=("x",)))
+    data = joined(path, LogOptions(categorical=("x",)))
     assert data.features is not None
     assert data.features.columns[0].categories[-2:] == ("9", "high")
 
@@ -141,7 +141,7 @@ def test_a_word_where_a_number_must_be(put: Put, column: str) -> None:
     lines[13] = "1,13,13,0,oops"
     header = f"episode,x,{'y' if column == 'reward' else 'reward'},action,{column}"
     path = put("\n".join([header, *lines]))
-    options = Options(observation=("x",))
+    options = LogOptions(observation=("x",))
     with pytest.raises(ValueError, match=f"line 15: column '{column}' holds 'oops'"):
         read(path, options=options)
     assert "mixed types" in kinds(path, options)
@@ -267,8 +267,8 @@ def test_a_first_line_that_is_too_long_for_a_header(
     put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cut off after some megabytes, its last name would be wrong and the rest taken for a row."""
-    monkeypatch.setattr(text, "PIECE", 1_000)
-    monkeypatch.setattr(text, "MAX_HEADER", 2_000)
+    monkeypatch.setattr(table, "PIECE", 1_000)
+    monkeypatch.setattr(table, "MAX_HEADER", 2_000)
     names = ",".join(f"x{index}" for index in range(1_000))
     path = put(f"episode,action,reward,{names}\n" + "1,0,1" + ",2" * 1_000 + "\n")
     with pytest.raises(ValueError, match=r"its first line is longer than 2,000 bytes"):
@@ -299,7 +299,7 @@ def test_rows_are_counted_where_lines_are_not_rows(put: Put) -> None:
 
 
 def test_names_csv_cannot_keep_are_refused(put: Put, tmp_path: Path) -> None:
-    data = joined(put(PLAIN), Options(actions=("0", "1", " ")))
+    data = joined(put(PLAIN), LogOptions(actions=("0", "1", " ")))
     with pytest.raises(ValueError, match="CSV cannot keep the name ' '"):
         write(data, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

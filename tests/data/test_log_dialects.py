@@ -13,8 +13,8 @@ from support.cli import run
 from support.logs import joined, joined_with_notes, kinds, said
 
 from rbve.data.formats import read
-from rbve.data.logs import Options, from_toml
-from rbve.data.logs.moments import moments
+from rbve.data.logs import LogOptions, from_toml
+from rbve.data.logs.types import times
 
 Put = Callable[..., Path]
 
@@ -48,7 +48,7 @@ def test_other_separators_are_found(put: Put, sign: str, name: str) -> None:
 
 def test_the_header_decides_between_separators(put: Put) -> None:
     """Every row holds one comma too, so both signs cut all rows alike."""
-    options = Options(decimal=",", time_format="%d.%m.%Y %H:%M")
+    options = LogOptions(decimal=",", time_format="%d.%m.%Y %H:%M")
     data = joined(put(SHEET.replace("x;", "x,y;")), options)
     assert data.features is not None
     assert data.features.names == ["x,y"]
@@ -60,16 +60,16 @@ def test_the_header_decides_between_separators(put: Put) -> None:
 def test_separators_by_name(put: Put) -> None:
     for given, sign in (("tab", "\t"), ("\\t", "\t"), ("\t", "\t"), (";", ";"), ("^", "^")):
         path = put(PLAIN.replace(",", sign))
-        data, notes = joined_with_notes(path, Options(delimiter=given))
+        data, notes = joined_with_notes(path, LogOptions(delimiter=given))
         assert data.num_transitions == 3
         assert not said(notes, "separated")
     with pytest.raises(ValueError, match=r"no column 'action'.*--delimiter"):
         read(put(PLAIN.replace(",", "^")))
     for wrong in ("", ";;", '"', "\n", "é"):
         with pytest.raises(ValueError, match="delimiter must be one sign"):
-            Options(delimiter=wrong)
+            LogOptions(delimiter=wrong)
     with pytest.raises(ValueError, match="cannot both be ','"):
-        Options(delimiter=",", decimal=",")
+        LogOptions(delimiter=",", decimal=",")
 
 
 def test_files_of_tabs_by_their_suffix(put: Put) -> None:
@@ -81,12 +81,12 @@ def test_files_of_tabs_by_their_suffix(put: Put) -> None:
 
 def test_decimal_commas(put: Put) -> None:
     path = put(SHEET)
-    options = Options(decimal=",", time_format="%d.%m.%Y %H:%M")
+    options = LogOptions(decimal=",", time_format="%d.%m.%Y %H:%M")
     data = joined(path, options)
     np.testing.assert_array_equal(data.obs[:, 0], [0.5, 1.5, 1.5])
     np.testing.assert_array_equal(data.reward, [1, 2.5, 0])
     data = joined(
-        put('episode,x,w,action,reward\n1,"-3,5e2","a, b",0,",5"\n'), Options(decimal=",")
+        put('episode,x,w,action,reward\n1,"-3,5e2","a, b",0,",5"\n'), LogOptions(decimal=",")
     )
     assert data.obs[0, 0] == -350
     assert data.reward[0] == 0.5
@@ -102,7 +102,7 @@ def test_decimal_commas_name_the_option(put: Put, rows: list[str]) -> None:
         ValueError, match=r"line 2: column 'x' holds '3,5', .*pass --decimal , .*--categorical x"
     ):
         read(path)
-    assert joined(path, Options(categorical=("x",))).features is not None
+    assert joined(path, LogOptions(categorical=("x",))).features is not None
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_decimal_commas_name_the_option(put: Put, rows: list[str]) -> None:
 def test_what_is_no_number(put: Put, text: str, decimal: str | None, words: str) -> None:
     path = put(f"episode;x;action;reward\n1;2;0;1\n1;2;0;{text}\n")
     with pytest.raises(ValueError, match=f"line 3: column 'reward' holds '{text}', .*{words}"):
-        read(path, options=Options(decimal=decimal))
+        read(path, options=LogOptions(decimal=decimal))
 
 
 def test_names_of_actions_may_hold_commas(put: Put) -> None:
@@ -159,24 +159,24 @@ def test_dates_name_the_format_that_reads_them(
 
 def test_dates_by_a_format(put: Put) -> None:
     path = put(TIMES.format("31.01.2024", "1.02.2024"))
-    assert joined(path, Options(time_format="%d.%m.%Y")).num_transitions == 2
+    assert joined(path, LogOptions(time_format="%d.%m.%Y")).num_transitions == 2
     with pytest.raises(ValueError, match=r"2024-01-01 .* after 2024-01-31"):
-        joined(put(TIMES.format("31.01.2024", "1.01.2024")), Options(time_format="%d.%m.%Y"))
+        joined(put(TIMES.format("31.01.2024", "1.01.2024")), LogOptions(time_format="%d.%m.%Y"))
     for wrong in ("31.02.2024", "1.13.2024", "2024-02-01", "1.2.24"):
         path = put(TIMES.format("31.01.2024", wrong))
         with pytest.raises(
             ValueError, match=f"line 3: column 'time' holds '{wrong}', which is not"
         ):
-            read(path, options=Options(time_format="%d.%m.%Y"))
+            read(path, options=LogOptions(time_format="%d.%m.%Y"))
     path = put(TIMES.format("20240131", "20240201"))
-    assert joined(path, Options(time_format="%Y%m%d")).num_transitions == 2
+    assert joined(path, LogOptions(time_format="%Y%m%d")).num_transitions == 2
 
 
 def test_formats_beyond_days() -> None:
     texts = pa.array(["31.01.2024 10:00:00.25", None, "03.02.2024 10:00:01"])
-    found = moments(texts, "%d.%m.%Y %H:%M:%S.%f")
+    found = times(texts, "%d.%m.%Y %H:%M:%S.%f")
     assert [each.value for each in found] == [1706695200250000, None, None]
-    zones = moments(
+    zones = times(
         pa.array(["2024-01-31 10:00 +0200", "2024-02-01 10:00 +0000"]), "%Y-%m-%d %H:%M %z"
     )
     assert [each.value for each in zones] == [1706688000000000, 1706781600000000]
@@ -185,7 +185,7 @@ def test_formats_beyond_days() -> None:
 def test_formats_that_read_nothing() -> None:
     for wrong in ("day", "%q", "", "100%%"):
         with pytest.raises(ValueError, match="time_format must say how times are written"):
-            Options(time_format=wrong)
+            LogOptions(time_format=wrong)
 
 
 @pytest.mark.parametrize("times", [("31.01.2024", "1.02.2024"), ("2024-01-31", "2024-02-01")])
@@ -194,9 +194,9 @@ def test_dates_are_no_categories(put: Put, times: tuple[str, str]) -> None:
     with pytest.raises(
         ValueError, match=r"line 2: column 'time' holds .*, a date.*pass --time time"
     ):
-        read(path, options=Options(time=""))
-    assert kinds(path, Options(time="")) == ["mixed types"]
-    data = joined(path, Options(time="", categorical=("time",)))
+        read(path, options=LogOptions(time=""))
+    assert kinds(path, LogOptions(time="")) == ["mixed types"]
+    data = joined(path, LogOptions(time="", categorical=("time",)))
     assert data.features is not None
     assert data.features.columns[0].kind == "category"
 
@@ -247,4 +247,4 @@ def test_parquet_has_types_of_its_own(tmp_path: Path) -> None:
     columns = {"episode": [1], "x": [0.5], "action": [0], "reward": [1.0]}
     pq.write_table(pa.table(columns), tmp_path / "log.parquet")
     with pytest.raises(ValueError, match="--decimal is a choice for CSV logs"):
-        read(tmp_path / "log.parquet", options=Options(decimal=","))
+        read(tmp_path / "log.parquet", options=LogOptions(decimal=","))

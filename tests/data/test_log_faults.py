@@ -11,7 +11,7 @@ import pytest
 
 from rbve.data import Dataset
 from rbve.data.formats import read
-from rbve.data.logs import Options
+from rbve.data.logs import LogOptions
 from rbve.data.source import Fault
 
 Make = Callable[..., Path]
@@ -36,14 +36,14 @@ def place(path: Path, row: int) -> str:
     return f"line {row + 2}" if path.suffix == ".csv" else f"row {row}"
 
 
-def faults_of(path: Path, options: Options) -> tuple[list[Fault], Dataset]:
+def faults_of(path: Path, options: LogOptions) -> tuple[list[Fault], Dataset]:
     found: list[Fault] = []
     source = read(path, options=options, on_fault=found.append)
     return found, Dataset.join(source.parts)
 
 
 def test_nothing_is_wrong_with_a_good_log(make: Make) -> None:
-    found, data = faults_of(make(**good()), Options())
+    found, data = faults_of(make(**good()), LogOptions())
     assert found == []
     assert data.num_transitions == 6
 
@@ -80,7 +80,7 @@ def test_wrong_values_are_named(
     make: Make, kind: str, change: dict[str, list[Any]], row: int, words: list[str]
 ) -> None:
     path = make(**good(**change))
-    options = Options(observation=("x", "word"))
+    options = LogOptions(observation=("x", "word"))
     with pytest.raises(ValueError) as error:
         Dataset.join(read(path, options=options).parts)
     text = str(error.value)
@@ -103,7 +103,7 @@ def test_an_audit_reads_on_with_what_is_there(make: Make) -> None:
                 time=[0, 2, 1, 0, 1, 2],
             )
         ),
-        Options(observation=("x", "word")),
+        LogOptions(observation=("x", "word")),
     )
     assert {fault.kind for fault in found} == {
         "bad action",
@@ -119,7 +119,7 @@ def test_an_audit_reads_on_with_what_is_there(make: Make) -> None:
 
 def test_a_reward_in_the_final_row_is_named(make: Make) -> None:
     path = make(episode=[1, 1, 1], x=[1, 2, 3], action=[0, 1, None], reward=[0.0, 1.0, 7.5])
-    found, data = faults_of(path, Options())
+    found, data = faults_of(path, LogOptions())
     assert [fault.kind for fault in found] == ["final reward"]
     assert "7.5" in found[0].text
     assert place(path, 2) in found[0].text
@@ -128,7 +128,7 @@ def test_a_reward_in_the_final_row_is_named(make: Make) -> None:
 
 def test_an_episode_without_a_decision_is_named(make: Make) -> None:
     path = make(episode=[1, 2, 2], x=[1, 2, 3], action=[None, 1, 0], reward=[None, 1, 1])
-    found, data = faults_of(path, Options())
+    found, data = faults_of(path, LogOptions())
     assert [fault.kind for fault in found] == ["no decision"]
     assert place(path, 0) in found[0].text
     np.testing.assert_array_equal(data.action, [1, 0, -1])
@@ -137,7 +137,8 @@ def test_an_episode_without_a_decision_is_named(make: Make) -> None:
 def test_ids_may_fall_or_be_words(make: Make) -> None:
     for ids in ([9, 9, 4, 4, 7, 7], ["p9", "p9", "p10", "p10", "a", "a"], [2.5, 2.5, 1, 1, 0, 0]):
         found, data = faults_of(
-            make(**good(episode=ids, time=[0, 1] * 3)), Options(observation=("x",), terminated="")
+            make(**good(episode=ids, time=[0, 1] * 3)),
+            LogOptions(observation=("x",), terminated=""),
         )
         assert found == []
         np.testing.assert_array_equal(data.lengths, [2, 2, 2])
@@ -146,7 +147,7 @@ def test_ids_may_fall_or_be_words(make: Make) -> None:
 def test_a_split_episode_that_nothing_orders_is_named(make: Make) -> None:
     """It may as well be an id that was used twice, so an audit does not go on either."""
     path = make(**good(episode=["b", "b", "a", "c", "b", "b"]))
-    options = Options(observation=("x",), terminated="", time="")
+    options = LogOptions(observation=("x",), terminated="", time="")
     found: list[Fault] = []
     with pytest.raises(ValueError, match=f"{place(path, 4)}: episode 'b' ") as error:
         Dataset.join(read(path, options=options, on_fault=found.append).parts)
@@ -157,11 +158,11 @@ def test_a_split_episode_that_nothing_orders_is_named(make: Make) -> None:
 
 def test_an_id_used_twice_is_found_by_its_times_or_ends(make: Make) -> None:
     path = make(**good(episode=["b", "b", "a", "c", "b", "b"], time=[0, 1, 0, 0, 0, 1]))
-    found, _ = faults_of(path, Options(observation=("x",), terminated=""))
+    found, _ = faults_of(path, LogOptions(observation=("x",), terminated=""))
     assert [fault.kind for fault in found] == ["unsorted time"]
     assert f"{place(path, 4)}: column 'time' is 0 after 0" in found[0].text
     path = make(**good(episode=[1, 1, 4, 4, 1, 1], terminated=[0, 1, 0, 1, 0, 1]))
-    found, _ = faults_of(path, Options(observation=("x",), time=""))
+    found, _ = faults_of(path, LogOptions(observation=("x",), time=""))
     assert [fault.kind for fault in found] == ["early end"]
     assert f"{place(path, 1)}: " in found[0].text
 
@@ -171,7 +172,7 @@ def test_an_id_used_twice_is_found_by_its_times_or_ends(make: Make) -> None:
 
 def test_an_action_outside_the_declared_set(make: Make) -> None:
     path = make(**good(action=["up", "up", "down", "up", "left", "up"]))
-    options = Options(actions=("up", "down"), observation=("x",))
+    options = LogOptions(actions=("up", "down"), observation=("x",))
     with pytest.raises(
         ValueError, match=f"{place(path, 4)}: column 'action' holds 'left'.*up, down"
     ):
@@ -183,7 +184,7 @@ def test_an_action_outside_the_declared_set(make: Make) -> None:
 
 def test_an_id_outside_the_declared_set(make: Make) -> None:
     path = make(**good(action=[0, 2, 5, 0, 2, 0]))
-    found, data = faults_of(path, Options(actions=("0", "2"), observation=("x",)))
+    found, data = faults_of(path, LogOptions(actions=("0", "2"), observation=("x",)))
     assert [fault.kind for fault in found] == ["unknown action"]
     assert f"{place(path, 2)}: column 'action' holds 5" in found[0].text
     np.testing.assert_array_equal(data.action, [0, 1, -1, -1, 0, 1, 0, -1])
@@ -192,8 +193,8 @@ def test_an_id_outside_the_declared_set(make: Make) -> None:
 def test_too_many_inferred_actions(make: Make) -> None:
     path = make(**good(action=[0, 1, 4096, 0, 1, 2]))
     with pytest.raises(ValueError, match=r"holds action 4096; at most 4096 .*--actions"):
-        read(path, options=Options(observation=("x",)))
-    found, data = faults_of(path, Options(observation=("x",)))
+        read(path, options=LogOptions(observation=("x",)))
+    found, data = faults_of(path, LogOptions(observation=("x",)))
     assert [fault.kind for fault in found] == ["too many actions", "bad action"]
     assert data.num_actions == 3
 
@@ -209,7 +210,7 @@ def test_an_illegal_logged_action(make: Make) -> None:
     log = masked()
     log["ok_1"] = [1, 1, 1, 1, 0, 1]
     path = make(**log)
-    found, _ = faults_of(path, Options(observation=("x",), legal="ok_*"))
+    found, _ = faults_of(path, LogOptions(observation=("x",), legal="ok_*"))
     assert [fault.kind for fault in found] == ["illegal action"]
     assert f"{place(path, 4)}: action '1' was taken" in found[0].text
 
@@ -219,7 +220,7 @@ def test_no_legal_action(make: Make) -> None:
     for name in ("ok_0", "ok_1", "ok_2"):
         log[name] = [1, 1, 1, 0, 1, 1]
     path = make(**log)
-    found, _ = faults_of(path, Options(observation=("x",), legal="ok_*"))
+    found, _ = faults_of(path, LogOptions(observation=("x",), legal="ok_*"))
     assert [fault.kind for fault in found] == ["illegal action", "no legal action"]
     assert all(place(path, 3) in fault.text for fault in found)
 
@@ -228,14 +229,14 @@ def test_masks_of_another_width(make: Make) -> None:
     log = masked()
     log["action"] = ["a", "b", "c", "d", "a", "b"]
     with pytest.raises(ValueError, match=r"3 columns of legal actions .*and 4 actions"):
-        Dataset.join(read(make(**log), options=Options(observation=("x",), legal="ok_*")).parts)
+        Dataset.join(read(make(**log), options=LogOptions(observation=("x",), legal="ok_*")).parts)
 
 
 def test_gaps_and_other_values_in_masks(make: Make) -> None:
     log = masked()
     log["ok_0"] = [1, None, 1, 1, 3, 1]
     path = make(**log)
-    found, data = faults_of(path, Options(observation=("x",), legal="ok_*"))
+    found, data = faults_of(path, LogOptions(observation=("x",), legal="ok_*"))
     assert [fault.kind for fault in found] == ["bad mask", "empty mask"]
     assert place(path, 4) in found[0].text
     assert place(path, 1) in found[1].text
@@ -254,12 +255,12 @@ def test_a_missing_column_is_named_with_the_nearest(make: Make) -> None:
     with pytest.raises(
         ValueError, match=r"no column 'wrod'. Did you mean 'word'\? .*--observation"
     ):
-        read(make(**good()), options=Options(observation=("x", "wrod")))
+        read(make(**good()), options=LogOptions(observation=("x", "wrod")))
     with pytest.raises(ValueError, match=r"no column 'obs_\*'.*--observation"):
-        read(make(**good()), options=Options(observation=("obs_*",)))
+        read(make(**good()), options=LogOptions(observation=("obs_*",)))
     with pytest.raises(ValueError, match=r"no column 'p'.*--propensity"):
-        read(make(**good()), options=Options(propensity="p"))
-    found, data = faults_of(make(**good()), Options(observation=("x", "y"), propensity="p"))
+        read(make(**good()), options=LogOptions(propensity="p"))
+    found, data = faults_of(make(**good()), LogOptions(observation=("x", "y"), propensity="p"))
     assert [fault.kind for fault in found] == ["missing column"] * 2
     assert data.features is not None
     assert data.features.names == ["x"]
@@ -275,14 +276,14 @@ def test_nothing_says_where_episodes_begin(make: Make) -> None:
 def test_an_observation_may_not_hold_the_answer(make: Make) -> None:
     for column in ("action", "reward", "terminated"):
         with pytest.raises(ValueError, match=f"'{column}'.*leave it out of --observation"):
-            read(make(**good()), options=Options(observation=("x", column)))
+            read(make(**good()), options=LogOptions(observation=("x", column)))
 
 
 def test_next_observations_fit_the_observation(make: Make) -> None:
     with pytest.raises(ValueError, match="1 columns of the next observation and 2"):
         read(
             make(**good(y=[1] * 6)),
-            options=Options(observation=("x", "word"), next_observation=("y",)),
+            options=LogOptions(observation=("x", "word"), next_observation=("y",)),
         )
 
 
@@ -296,7 +297,7 @@ def test_a_column_of_too_many_words(make: Make) -> None:
     )
     with pytest.raises(ValueError, match=r"'name' holds more than 1000 different.*--observation"):
         read(path)
-    found, data = faults_of(path, Options())
+    found, data = faults_of(path, LogOptions())
     assert found[0].kind == "too many categories"
     assert data.features is not None
     assert data.features.size == 1000

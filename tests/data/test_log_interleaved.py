@@ -15,8 +15,8 @@ from support.logs import joined, joined_with_notes, said
 
 from rbve.data import Dataset
 from rbve.data.formats import read
-from rbve.data.logs import Options, episodes, text
-from rbve.data.logs.interleaved import Spilled
+from rbve.data.logs import LogOptions, episodes, table
+from rbve.data.logs.grouping import Spilled
 from rbve.data.source import Fault
 
 Make = Callable[..., Path]
@@ -55,7 +55,7 @@ def test_shuffled_rows_give_the_same_episodes(
     make: Make, part_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(episodes, "PART_BYTES", part_bytes)
-    monkeypatch.setattr(text, "BLOCK", 5000)
+    monkeypatch.setattr(table, "BLOCK", 5000)
     columns = rows()
     whole = joined(make(**taken(columns, np.arange(1400))))
     shuffled = make(**taken(columns, np.random.default_rng(0).permutation(1400)))
@@ -70,7 +70,7 @@ def test_without_a_time_rows_stay_in_the_order_of_the_file(make: Make) -> None:
     columns = rows()
     order = np.lexsort((columns["episode"], columns["time"]))  # all first steps, all second ones...
     path = make(**taken(columns, order))
-    data, notes = joined_with_notes(path, Options(time="", observation=("x", "word")))
+    data, notes = joined_with_notes(path, LogOptions(time="", observation=("x", "word")))
     same(data, joined(make(**taken(columns, np.arange(1400)))))
     assert said(notes, "ordered as they stand")
 

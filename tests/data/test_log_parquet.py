@@ -18,7 +18,7 @@ from support.logs import joined, kinds
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.features import Feature, Features
 from rbve.data.formats import parquet, read
-from rbve.data.logs import Options, episodes
+from rbve.data.logs import LogOptions, episodes
 from rbve.data.source import Fault, Source
 
 Put = Callable[..., Path]
@@ -61,7 +61,7 @@ def test_observations_in_one_column_of_arrays(put: Put, kind: pa.DataType) -> No
 
 def test_arrays_of_arrays_and_booleans(put: Put) -> None:
     grid = [[[True, False, True], [False, False, False]]] * 3
-    data = joined(put(**BASE, grid=pa.array(grid)), Options(observation=("grid",)))
+    data = joined(put(**BASE, grid=pa.array(grid)), LogOptions(observation=("grid",)))
     assert data.obs.shape == (5, 2, 3)
     assert data.obs.dtype == np.bool_
     np.testing.assert_array_equal(data.obs[0], grid[0])
@@ -95,7 +95,7 @@ def test_a_final_row_without_an_array_is_a_filler(put: Put) -> None:
 def test_arrays_stand_alone(put: Put) -> None:
     path = put(**BASE, a=[[1.0], [2.0], [3.0]], b=[1, 2, 3])
     with pytest.raises(ValueError, match=r"'a' holds arrays.*--observation a"):
-        read(path, options=Options(observation=("a", "b")))
+        read(path, options=LogOptions(observation=("a", "b")))
 
 
 def test_masks_in_arrays(put: Put) -> None:
@@ -117,7 +117,7 @@ def test_masks_of_another_width_are_named(put: Put) -> None:
     with pytest.raises(
         ValueError, match=r"row 0: column 'legal' holds a mask of 2 and .* 3 actions"
     ):
-        joined(path, Options(actions=("0", "1", "2")))
+        joined(path, LogOptions(actions=("0", "1", "2")))
 
 
 # Types other tools write
@@ -171,7 +171,7 @@ def test_columns_that_are_no_observation_are_named(put: Put) -> None:
     path = put(**BASE, x=[1, 2, 3], day=pa.array([0, 1, 2], pa.date32()))
     assert "left out, being neither numbers nor categories: day" in read(path).notes
     with pytest.raises(ValueError, match=r"column 'day' holds date32"):
-        read(path, options=Options(observation=("day",)))
+        read(path, options=LogOptions(observation=("day",)))
 
 
 def test_dates_order_time(put: Put) -> None:
@@ -296,7 +296,7 @@ def test_flags_outrank_what_our_files_say(tmp_path: Path) -> None:
     )
     write(data, tmp_path / "own.parquet")
     assert joined(tmp_path / "own.parquet").features == features
-    again = joined(tmp_path / "own.parquet", Options(observation=("observation_reward",)))
+    again = joined(tmp_path / "own.parquet", LogOptions(observation=("observation_reward",)))
     assert again.actions == ("b",)
     np.testing.assert_array_equal(again.obs, [[2], [4]])
 

@@ -13,7 +13,7 @@ import pytest
 
 from rbve.data import Dataset
 from rbve.data.formats import parquet, read
-from rbve.data.logs import Options, from_toml
+from rbve.data.logs import LogOptions, from_toml
 
 Put = Callable[..., Path]
 
@@ -32,11 +32,11 @@ def put(tmp_path: Path) -> Put:
     return write_table
 
 
-def joined(path: Path, options: Options | None = None) -> Dataset:
+def joined(path: Path, options: LogOptions | None = None) -> Dataset:
     return Dataset.join(read(path, options=options).parts)
 
 
-def said(path: Path, *words: str, options: Options | None = None) -> bool:
+def said(path: Path, *words: str, options: LogOptions | None = None) -> bool:
     source = read(path, options=options)
     list(source.parts)
     return any(all(word in note for word in words) for note in source.notes)
@@ -137,7 +137,7 @@ def test_types_no_role_can_use_are_named(put: Put, column: str, values: list[Any
 def test_numbers_can_be_categories(put: Put) -> None:
     data = joined(
         put(ward=[10, 9, 10], level=[1.0, 2.5, 1.0], x=[0.5, 1.5, 2.5]),
-        Options(categorical=("ward", "level")),
+        LogOptions(categorical=("ward", "level")),
     )
     assert data.features is not None
     assert [column.kind for column in data.features.columns] == ["category", "category", "number"]
@@ -150,7 +150,7 @@ def test_numbers_can_be_categories(put: Put) -> None:
 
 def test_an_unknown_categorical_column_is_named(put: Put) -> None:
     with pytest.raises(ValueError, match="--categorical names 'wrad'"):
-        read(put(ward=[1, 2]), options=Options(categorical=("wrad",)))
+        read(put(ward=[1, 2]), options=LogOptions(categorical=("wrad",)))
 
 
 def test_text_that_looks_like_numbers_is_noted(put: Put) -> None:
@@ -166,17 +166,17 @@ def test_holes_among_ids_are_noted(put: Put) -> None:
     path = put(action=[0, 2, 3, 0], x=[1.0, 2.0, 3.0, 4.0])
     assert said(path, "action ids 1 never occur", "the set has 4 actions", "--actions 0 2 3")
     assert joined(path).actions == ("0", "1", "2", "3")
-    data = joined(path, Options(actions=("0", "2", "3")))
+    data = joined(path, LogOptions(actions=("0", "2", "3")))
     assert data.actions == ("0", "2", "3")
     np.testing.assert_array_equal(data.action, [0, 1, 2, 0, -1])
-    assert not said(path, "never occur", options=Options(actions=("0", "2", "3")))
+    assert not said(path, "never occur", options=LogOptions(actions=("0", "2", "3")))
     assert not said(put(action=[0, 1, 2, 3], x=[1.0, 2.0, 3.0, 4.0]), "never occur")
 
 
 def test_a_declared_set_keeps_its_order(put: Put) -> None:
     path = put(action=["b", "a", "b"], x=[1, 2, 3])
     np.testing.assert_array_equal(joined(path).action, [1, 0, 1, -1])
-    data = joined(path, Options(actions=("c", "b", "a")))
+    data = joined(path, LogOptions(actions=("c", "b", "a")))
     np.testing.assert_array_equal(data.action, [1, 2, 1, -1])
     assert data.actions == ("c", "b", "a")
 
@@ -201,7 +201,7 @@ def test_columns_taken_by_default_are_listed(put: Put) -> None:
     path = put(x=[1, 2], done=[0, 1])
     assert said(path, "taking every other column, x, done")
     assert said(path, "'done'", "--terminated done")
-    assert not said(path, "every other", options=Options(observation=("x",)))
+    assert not said(path, "every other", options=LogOptions(observation=("x",)))
 
 
 def test_gaps_in_time_are_noted(put: Put) -> None:
@@ -212,19 +212,19 @@ def test_gaps_in_time_are_noted(put: Put) -> None:
 
 def test_prefixes_keep_the_order_of_the_file(put: Put) -> None:
     path = put(obs_b=[1, 2], other=[9, 9], obs_a=[3, 4], obs_action=[0, 0])
-    data = joined(path, Options(observation=("obs_*",), action="obs_action"))
+    data = joined(path, LogOptions(observation=("obs_*",), action="obs_action"))
     assert data.features is not None
     assert data.features.names == ["obs_b", "obs_a"]
 
 
 def test_an_empty_name_says_there_is_no_such_column(put: Put) -> None:
     path = put(x=[1, 2, 3], time=[0, 1, 0], terminated=[0, 1, 1])
-    data = joined(path, Options(episode="", time="", observation=("x", "time")))
+    data = joined(path, LogOptions(episode="", time="", observation=("x", "time")))
     np.testing.assert_array_equal(data.lengths, [2, 1])
     assert data.obs.shape == (5, 2)
 
 
-# Options from a file
+# LogOptions from a file
 
 
 def test_options_from_toml(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_options_from_toml(tmp_path: Path) -> None:
         'episode = "visit"\nobservation = ["age", "ward"]\nactions = [0, 2]\n'
         'categorical = "ward"\nends = "truncated"\n'
     )
-    assert from_toml(file) == Options(
+    assert from_toml(file) == LogOptions(
         episode="visit",
         observation=("age", "ward"),
         actions=("0", "2"),

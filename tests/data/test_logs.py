@@ -13,7 +13,7 @@ from support.logs import said
 
 from rbve.data import load, transitions, write
 from rbve.data.formats import read
-from rbve.data.logs import Options
+from rbve.data.logs import LogOptions
 from rbve.data.transitions import View
 
 Make = Callable[..., Path]
@@ -21,7 +21,7 @@ Make = Callable[..., Path]
 
 # The new user's file: columns of one's own, names as actions, no end flag
 
-VISITS = Options(
+VISITS = LogOptions(
     episode="visit",
     action="treatment",
     reward="outcome",
@@ -118,7 +118,7 @@ def steps(**more: Any) -> dict[str, list[Any]]:
 
 def test_the_end_that_is_assumed_can_be_chosen(make: Make) -> None:
     path = make(**steps())
-    data, notes = joined(path, Options(ends="truncated"))
+    data, notes = joined(path, LogOptions(ends="truncated"))
     np.testing.assert_array_equal(data.terminated, [False, False])
     assert not said(notes, "count as truncated")  # it was said, not assumed
 
@@ -194,7 +194,7 @@ def test_an_empty_action_marks_the_final_observation(make: Make) -> None:
 
 def test_the_next_observation_of_the_last_row_is_the_final_one(make: Make) -> None:
     data, _ = joined(
-        make(**steps(next_observation_x=[1.5, 9.5, 3.5, 4.5, 8.5])), Options(observation=("x",))
+        make(**steps(next_observation_x=[1.5, 9.5, 3.5, 4.5, 8.5])), LogOptions(observation=("x",))
     )
     np.testing.assert_array_equal(data.obs[:, 0], [0.5, 1.5, 9.5, 2.5, 3.5, 4.5, 8.5])
     assert data.finals_known.all()
@@ -203,7 +203,7 @@ def test_the_next_observation_of_the_last_row_is_the_final_one(make: Make) -> No
 def test_a_missing_next_observation_leaves_a_filler(make: Make) -> None:
     data, _ = joined(
         make(**steps(after=[1.5, None, 3.5, 4.5, 8.5])),
-        Options(observation=("x",), next_observation=("after",), ends="truncated"),
+        LogOptions(observation=("x",), next_observation=("after",), ends="truncated"),
     )
     np.testing.assert_array_equal(data.obs[:, 0], [0.5, 1.5, 1.5, 2.5, 3.5, 4.5, 8.5])
     np.testing.assert_array_equal(data.finals_known, [False, True])

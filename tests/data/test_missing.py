@@ -19,7 +19,7 @@ from support.logs import joined, joined_with_notes, said
 import rbve
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.features import OTHER, Feature, Features
-from rbve.data.logs import Options, from_toml, survey
+from rbve.data.logs import LogOptions, from_toml, infer
 from rbve.policy import Policy
 from rbve.training.run import POLICY, train_members
 from rbve.training.spec import Job
@@ -34,7 +34,7 @@ episode,age,ward,action,reward,terminated
 1,NaN,null,0,1,0
 1,,,,,
 """
-ROLES = Options(observation=("age", "ward"))
+ROLES = LogOptions(observation=("age", "ward"))
 GAPS = Features(
     (
         Feature("age", mean=40.0, scale=10.0, missing="indicator"),
@@ -50,8 +50,8 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def with_choice(**choices: Any) -> Options:
-    return Options(observation=("age", "ward"), **choices)
+def with_choice(**choices: Any) -> LogOptions:
+    return LogOptions(observation=("age", "ward"), **choices)
 
 
 def test_gaps_are_refused_by_row_and_column_with_the_choices(log: Path) -> None:
@@ -89,7 +89,7 @@ def test_an_indicator_is_one_input_for_each_column_with_gaps(tmp_path: Path) -> 
     path.write_text(
         "episode,a,b,c,action,reward\n0,1,x,5,0,1\n0,,y,6,1,1\n0,3,,7,0,1\n0,,,,,\n1,4,x,8,1,0\n"
     )
-    data = joined(path, Options(missing="indicator"))
+    data = joined(path, LogOptions(missing="indicator"))
     assert data.features is not None
     assert [column.missing for column in data.features.columns] == ["indicator"] * 2 + ["mean"]
     seen = data.features.encode(data.obs)
@@ -132,7 +132,7 @@ def test_nan_and_null_of_parquet_are_gaps(tmp_path: Path) -> None:
     }
     path = tmp_path / "log.parquet"
     pq.write_table(pa.table(columns), path)
-    data = joined(path, Options(missing="mean"))
+    data = joined(path, LogOptions(missing="mean"))
     assert data.obs.dtype.kind == "f"
     assert data.features is not None
     assert [column.mean for column in data.features.columns] == [2.0, 8 / 3]
@@ -143,7 +143,7 @@ def test_infinity_is_no_gap(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("episode,x,action,reward\n0,1,0,1\n0,inf,1,1\n")
     with pytest.raises(ValueError, match="line 3: column 'x' is empty or not a finite value"):
-        joined(path, Options(missing="mean"))
+        joined(path, LogOptions(missing="mean"))
 
 
 def test_gaps_in_columns_that_have_none_are_refused() -> None:
@@ -195,7 +195,7 @@ def test_a_policy_takes_gaps_as_training_did(policy: Policy, nothing: Any) -> No
 def test_a_category_may_be_called_nan(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text('episode,bread,action,reward\n0,"nan",0,1\n0,"pita",1,1\n')
-    features = joined(path, Options(categorical=("bread",))).features
+    features = joined(path, LogOptions(categorical=("bread",))).features
     assert features is not None
     assert features.rows([{"bread": "nan"}, {"bread": "pita"}]).tolist() == [[0], [1]]
     with pytest.raises(ValueError, match="row 0: column 'bread' takes a category; got nan"):
@@ -260,7 +260,7 @@ def test_rare_categories_are_pooled(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     wards = ["A"] * 5 + ["B"] * 4 + ["C", "D"]
     path.write_text("w,action,reward\n" + "".join(f"{w},{k % 2},1\n" for k, w in enumerate(wards)))
-    data, notes = joined_with_notes(path, Options(ends="each", rare=3))
+    data, notes = joined_with_notes(path, LogOptions(ends="each", rare=3))
     assert data.features is not None
     (ward,) = data.features.columns
     assert (ward.categories, ward.other) == (("A", "B", OTHER), True)
@@ -270,7 +270,7 @@ def test_rare_categories_are_pooled(tmp_path: Path) -> None:
     for target in ("store", "kept.parquet"):
         write(data, tmp_path / target)
         assert load(tmp_path / target).features == data.features
-    strict = joined(path, Options(ends="each")).features
+    strict = joined(path, LogOptions(ends="each")).features
     assert strict is not None
     with pytest.raises(ValueError, match="row 0: column 'w': category 'new' is not in the data"):
         strict.rows({"w": "new"})
@@ -280,12 +280,12 @@ def test_too_many_categories_to_count_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counting ends with the limit, so a name of many rows could pass for a rare one."""
-    monkeypatch.setattr(survey, "MAX_RARE", 4)
+    monkeypatch.setattr(infer, "MAX_RARE", 4)
     path = tmp_path / "log.csv"
     wards = [*"ABCDE", *["F"] * 9]
     path.write_text("w,action,reward\n" + "".join(f"{w},{k % 2},1\n" for k, w in enumerate(wards)))
     with pytest.raises(ValueError, match="column 'w' holds more than 4 different texts"):
-        joined(path, Options(ends="each", rare=3))
+        joined(path, LogOptions(ends="each", rare=3))
 
 
 def test_sparse_numbers_are_bounded(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_sparse_numbers_are_bounded(tmp_path: Path) -> None:
     path.write_text("x,action,reward\n" + "0,0,1\n0,1,0\n" * 4999 + "0,0,1\n1,1,0\n")
     highest = {}
     for clip in (10.0, 3.0, math.inf):
-        data = joined(path, Options(ends="each", clip=clip))
+        data = joined(path, LogOptions(ends="each", clip=clip))
         assert data.features is not None
         highest[clip] = float(data.features.encode(data.obs).max())
         write(data, tmp_path / f"{clip}")
@@ -315,13 +315,13 @@ def test_sparse_numbers_are_bounded(tmp_path: Path) -> None:
 )
 def test_choices_that_cannot_be(choice: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Options(**choice)
+        LogOptions(**choice)
 
 
 def test_choices_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "columns.toml"
     path.write_text('missing = "mean"\nrare = 5\nclip = 3\n')
-    assert from_toml(path) == Options(missing="mean", rare=5, clip=3)
+    assert from_toml(path) == LogOptions(missing="mean", rare=5, clip=3)
     path.write_text("rare = 2.5\n")
     with pytest.raises(ValueError, match="option 'rare' takes a number"):
         from_toml(path)

@@ -13,10 +13,10 @@ import pytest
 from rbve.data import pages
 from rbve.data.dataset import Dataset
 from rbve.data.formats import parquet
-from rbve.data.logs.options import Options
+from rbve.data.logs.options import LogOptions
 
 ROWS = 4000
-OPTIONS = Options(episode="episode", action="action", reward="reward", observation=("x",))
+OPTIONS = LogOptions(episode="episode", action="action", reward="reward", observation=("x",))
 
 
 def put(path: Path, x: Any, **options: Any) -> Path:
@@ -33,7 +33,7 @@ def put(path: Path, x: Any, **options: Any) -> Path:
     return path
 
 
-def read(path: Path, options: Options = OPTIONS) -> Dataset:
+def read(path: Path, options: LogOptions = OPTIONS) -> Dataset:
     return Dataset.join(list(parquet.read(path, options).parts))
 
 
@@ -75,7 +75,7 @@ def test_pages_of_air_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pages, "MAX_CHUNK", 1 << 16)
     with pytest.raises(ValueError, match=r"parquet: column 'x.* claims [\d,]+ bytes in .*; write"):
         read(path)
-    plain = Options(episode="episode", action="action", observation=("age",), reward="reward")
+    plain = LogOptions(episode="episode", action="action", observation=("age",), reward="reward")
     assert len(read(path, plain).action), "columns that are not read may hold anything"
 
 

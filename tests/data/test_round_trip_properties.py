@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rbve.data import Dataset, Episode, formats, load, write
 from rbve.data.features import Feature, Features
-from rbve.data.logs import Options
+from rbve.data.logs import LogOptions
 from rbve.data.source import parts_of
 
 EXACT = [name for name in formats.writable() if name != "csv"]
@@ -140,7 +140,7 @@ def episodes_of(
     )
 
 
-def round_trip(data: Dataset, name: str, options: Options | None = None) -> Dataset:
+def round_trip(data: Dataset, name: str, options: LogOptions | None = None) -> Dataset:
     suffix = getattr(formats.module(name), "SUFFIX", "")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"data{suffix}"
@@ -184,7 +184,7 @@ words = texts.map(lambda text: f"x{text.strip()}").filter(lambda text: "\0" not 
 @QUICK
 @given(datasets(words, least=0))
 def test_csv_keeps_values(data: Dataset) -> None:
-    found = round_trip(data, "csv", Options(actions=data.actions))
+    found = round_trip(data, "csv", LogOptions(actions=data.actions))
     assert_values(found, data, (*COLUMNS[1:], *OPTIONAL))
     assert found.features is not None
     flat = data.obs.reshape(len(data.obs), -1)

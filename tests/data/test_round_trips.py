@@ -13,7 +13,7 @@ import pytest
 from rbve.data import Dataset, Episode, formats, load, write
 from rbve.data.convert import convert
 from rbve.data.features import Feature, Features
-from rbve.data.logs import Options
+from rbve.data.logs import LogOptions
 from rbve.data.source import parts_of
 
 EXACT = [name for name in formats.writable() if name != "csv"]
@@ -190,9 +190,9 @@ def test_csv_keeps_values(tmp_path: Path, made: str) -> None:
     assert found.actions == data.actions
 
 
-def declared(data: Dataset) -> Options:
+def declared(data: Dataset) -> LogOptions:
     """Text does not say which actions there are, nor in which order."""
-    return Options(actions=data.actions)
+    return LogOptions(actions=data.actions)
 
 
 def recoded(flat: np.ndarray, data: Dataset, found: Dataset) -> np.ndarray:

@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from rbve.data import Dataset
 from rbve.data.formats import read
-from rbve.data.logs import Options
+from rbve.data.logs import LogOptions
 from rbve.data.source import Fault
 
 
-def joined(path: Path, options: Options | None = None) -> Dataset:
+def joined(path: Path, options: LogOptions | None = None) -> Dataset:
     return Dataset.join(read(path, options=options).parts)
 
 
-def kinds(path: Path, options: Options | None = None) -> list[str]:
+def kinds(path: Path, options: LogOptions | None = None) -> list[str]:
     found: list[Fault] = []
     try:
         list(read(path, options=options, on_fault=found.append).parts)
@@ -26,7 +26,7 @@ def kinds(path: Path, options: Options | None = None) -> list[str]:
     return [fault.kind for fault in found]
 
 
-def joined_with_notes(path: Path, options: Options | None = None) -> tuple[Dataset, list[str]]:
+def joined_with_notes(path: Path, options: LogOptions | None = None) -> tuple[Dataset, list[str]]:
     """Everything a log holds, and the notes about it."""
     source = read(path, options=options)
     return Dataset.join(source.parts), source.notes

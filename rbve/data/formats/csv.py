@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from rbve.data.dataset import Dataset
-from rbve.data.logs import Options, read_log
-from rbve.data.logs.log import Report
-from rbve.data.logs.rows import write_file
-from rbve.data.logs.text import COMPRESSION, TextLog
+from rbve.data.logs import LogOptions, read_log
+from rbve.data.logs.checks import Report
+from rbve.data.logs.table import COMPRESSION, TextLog
+from rbve.data.logs.write import write_file
 from rbve.data.source import OnFault, Source, refuse
 
 __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
 
+Options = LogOptions
 SUFFIX = ".csv"
 SUFFIXES = tuple(f"{each}{extra}" for each in (SUFFIX, ".tsv") for extra in ("", *COMPRESSION))
 
@@ -30,9 +31,9 @@ def recognises(path: Path) -> bool:
     return path.name.lower().endswith(SUFFIXES) and path.is_file()
 
 
-def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse) -> Source:
+def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refuse) -> Source:
     report = Report(path, on_fault)
-    options = options or Options()
+    options = options or LogOptions()
     return read_log(TextLog(path, options, report), options, report)
 
 

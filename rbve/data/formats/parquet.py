@@ -19,16 +19,17 @@ import pyarrow.parquet as pq
 from rbve.data.dataset import Dataset
 from rbve.data.episode import action_names
 from rbve.data.features import Features
-from rbve.data.logs import Options, read_log
-from rbve.data.logs.log import DAMAGE, Own, Report
-from rbve.data.logs.roles import Roles
-from rbve.data.logs.rows import observation_names, write_file
+from rbve.data.logs import LogOptions, read_log
+from rbve.data.logs.checks import Report
+from rbve.data.logs.table import DAMAGE, Own
+from rbve.data.logs.write import observation_names, write_file
 from rbve.data.manifest import check_provenance
 from rbve.data.pages import absurdity
 from rbve.data.source import OnFault, Source, refuse
 
 __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
 
+Options = LogOptions
 SUFFIX = ".parquet"
 SUFFIXES = (SUFFIX, ".pq")
 KEY = b"rbve"  # of the file's metadata
@@ -43,9 +44,9 @@ def recognises(path: Path) -> bool:
     return path.name.lower().endswith(SUFFIXES) and path.is_file()
 
 
-def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse) -> Source:
+def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refuse) -> Source:
     report = Report(path, on_fault)
-    options = options or Options()
+    options = options or LogOptions()
     return read_log(ParquetLog(path, options, report), options, report)
 
 
@@ -53,7 +54,7 @@ class ParquetLog:
     format = "parquet"
     typed = True
 
-    def __init__(self, path: Path, options: Options, report: Report) -> None:
+    def __init__(self, path: Path, options: LogOptions, report: Report) -> None:
         self.path, self.report = path, report
         for name in TEXT:
             if getattr(options, name) is not None:
@@ -80,16 +81,13 @@ class ParquetLog:
         own = own_facts(schema.metadata or {}, str(path))
         fits = own is not None and set(own.observation) <= set(self.names)
         self.shape = own.shape if own is not None and own.features is None else None
-        self.own = own if fits and options == Options() else None
+        self.own = own if fits and options == LogOptions() else None
 
     def open(self, texts: Sequence[str] = ()) -> pq.ParquetFile:
         """`texts` are columns whose values are read once each and stand by number in rows."""
         return pq.ParquetFile(
             self.path, buffer_size=BUFFER, pre_buffer=False, read_dictionary=list(texts)
         )
-
-    def settle(self, roles: Roles, options: Options) -> list[str]:
-        return []
 
     def position(self) -> int:
         return self.read_rows

@@ -1,18 +1,16 @@
 """Logs: tables with one row per decision, read in a survey and a reading pass.
 
-options    which column is what
-log        what a file format has to offer; the reporter of faults
-text       text files as such a log; dialect: what separates their fields; kinds: the types of
-           their columns; moments: times by a format
-roles      the options against the columns a file has; fit: whether their types suit
-survey     the action set, categories and statistics (gather), over the whole file
-columns    batches to NumPy columns (values)
-cut        where episodes begin
+options    what a user says: which column is what (roles), how values are read
+table      what a file format has to offer (Log); text files as such; types: of their columns
+resolve    the options against the columns a file has, and whether their types suit
+survey     the first pass (gather), and what follows from it: actions, features, types (infer)
+chunks     the second pass: batches to NumPy columns (values); grouping: into whole episodes
 episodes   whole episodes to parts of a Dataset, after checks
-rows       the way back: parts to tables
+read       the whole
+write      the way back: parts to tables
 """
 
-from rbve.data.logs.options import Options, from_toml
+from rbve.data.logs.options import LogOptions, from_toml
 from rbve.data.logs.read import read_log
 
-__all__ = ["Options", "from_toml", "read_log"]
+__all__ = ["LogOptions", "from_toml", "read_log"]

@@ -1,261 +1,287 @@
-"""What can be wrong with the rows of whole episodes, and what is only worth a note."""
+"""What is wrong with a log, told with file, row, column and remedy; what is only worth a note."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.logs.columns import Chunk
-from rbve.data.logs.log import Log, Report
-from rbve.data.logs.roles import Roles
-from rbve.data.logs.survey import Plan
+from rbve.data.logs.roles import ROLES, Chunk
+from rbve.data.source import Fault, OnFault
+
+if TYPE_CHECKING:
+    from rbve.data.logs.survey import Reading
+    from rbve.data.logs.table import Log
+
+
+class Report:
+    """Passes each fault on, once, as the file and a line about it."""
+
+    def __init__(self, path: Path, on_fault: OnFault) -> None:
+        self.path, self.on_fault = path, on_fault
+        self.place: Callable[[int], str] = lambda row: f"row {row}"
+        self._reported: set[str] = set()
+        self._unread: list[str] = []  # what could not be read as it stands
+
+    def fault(self, kind: str, text: str) -> None:
+        text = _one_line(text)
+        if text not in self._reported:
+            self._reported.add(text)
+            self.on_fault(Fault(kind, f"{self.path}: {text}"))
+
+    def unreadable(self, kind: str, text: str) -> None:
+        """For what is there and was not understood; `stop` before anything rests on it."""
+        self._unread.append(_one_line(text))
+        self.fault(kind, text)
+
+    def stop(self) -> None:
+        """Refuse what was unreadable, also where faults are collected."""
+        if self._unread:
+            more = f" ({len(self._unread) - 1} more like it)" if len(self._unread) > 1 else ""
+            raise ValueError(f"{self.path}: {self._unread[0]}{more}")
+
+    def fatal(self, kind: str, text: str) -> NoReturn:
+        """For what leaves nothing to read on with."""
+        self.fault(kind, text)
+        raise ValueError(f"{self.path}: {_one_line(text)}")
+
+    def row(self, kind: str, row: int, text: str, like_it: int = 0) -> None:
+        more = f" ({like_it} more rows like it)" if like_it else ""
+        self.fault(kind, f"{self.place(row)}: {text}{more}")
+
+    def rows(self, kind: str, wrong: np.ndarray, first: int, text: Callable[[int], str]) -> None:
+        """The first row that is wrong, counted from `first`; `text` takes its index in `wrong`."""
+        if wrong.any():
+            index = int(np.argmax(wrong))
+            self.row(kind, first + index, text(index), int(wrong.sum()) - 1)
+
+    def damage(self, error: BaseException, row: int) -> None:
+        """`row` is the first that could not be read."""
+        words = str(error).split("\n")[0] or type(error).__name__
+        self.fault(
+            "damaged file",
+            f"cannot be read from {self.place(row)} on ({words}); the file is cut off or damaged, "
+            "copy or export it again",
+        )
+
+
+def _one_line(text: str) -> str:
+    """Names and values of a file may hold anything."""
+    return " ".join(text.splitlines())
 
 
 class Checks:
-    def __init__(self, log: Log, plan: Plan, report: Report) -> None:
-        self.log, self.plan, self.report = log, plan, report
-        self.steps: set[int] = set()  # sizes of time steps, the first few different ones
-        self.odd_steps = 0  # steps of integer time that are not 1
-        self.odd_row = 0  # the first of them
-        self.unflagged = 0  # episodes that end without a flag
-        self.left_over = ""  # note on rows after the last end
+    """The rows of whole episodes, table by table."""
 
-    @property
-    def roles(self) -> Roles:
-        return self.plan.roles
+    def __init__(self, log: Log, reading: Reading, report: Report) -> None:
+        self.log, self.reading, self.report = log, reading, report
+        self.roles = reading.roles
+        self._steps: set[int] = set()  # sizes of time steps, the first few different ones
+        self._odd_steps = 0  # steps of integer time that are not 1
+        self._odd_row = 0  # the first of them
+        self._unflagged = 0  # episodes that end without a flag
+        self._left_over = ""  # note on rows after the last end
 
     def idle(self, idle: np.ndarray, starts: np.ndarray, first: int) -> None:
-        row = first + int(starts[np.argmax(idle)])
         self.report.row(
             "no decision",
-            row,
+            first + int(starts[np.argmax(idle)]),
             "the episode holds no decision, only a row without an action; drop it",
             int(idle.sum()) - 1,
         )
 
-    def run(
-        self, table: Chunk, starts: np.ndarray, ends: np.ndarray, final: np.ndarray, first: int
-    ) -> None:
+    def run(self, table: Chunk, ends: np.ndarray, final: np.ndarray, first: int) -> None:
         """`ends` are the last decisions; `final` says whether a row without decision follows."""
         last = ends + final
         is_final = np.zeros(len(table["start"]), bool)
         is_final[last[final]] = True
-        self.decisions(table, is_final, first)
-        self.rewards(table, is_final, first)
-        self.observations(table, ends, is_final, first)
-        self.flags(table, ends, last, first)
+
+        def rows(kind: str, wrong: np.ndarray, text: Callable[[int], str]) -> None:
+            self.report.rows(kind, wrong, first, text)
+
+        self._decisions(table, is_final, rows)
+        self._observations(table, ends, is_final, rows)
+        self._flags(table, ends, last, rows)
         if "time" in table:
-            self.time(table, is_final, first)
+            self._time(table, is_final, first, rows)
         if "legal" in table:
-            self.masks(table, is_final, first)
-        if "propensity" in table:
-            self.propensities(table, is_final, first)
-        if "episode_return" in table:
-            self.report.rows(
-                "bad return",
-                np.isinf(table["episode_return"]),
-                first,
-                lambda row: f"column {self.roles.episode_return!r} is infinite",
+            self._masks(table, is_final, rows)
+        for name, role in ROLES.items():
+            if name in table and role.accepts is not None:
+                self._values(name, table[name], is_final, rows)
+
+    def _decisions(self, table: Chunk, is_final: np.ndarray, rows: Any) -> None:
+        if not self.reading.own:  # what recorded it did not know the action either
+            rows(
+                "bad action",
+                ~table["decided"] & ~is_final,
+                lambda row: (
+                    f"column {self.roles.one('action')!r} is empty, and this is not the last row "
+                    "of its episode; every decision needs its action"
+                ),
             )
-
-    def decisions(self, table: Chunk, is_final: np.ndarray, first: int) -> None:
-        if self.plan.own:  # what recorded it did not know the action either
-            return
-        self.report.rows(
-            "bad action",
-            ~table["decided"] & ~is_final,
-            first,
-            lambda row: (
-                f"column {self.roles.action!r} is empty, and this is not the last row of its "
-                "episode; every decision needs its action"
-            ),
-        )
-
-    def rewards(self, table: Chunk, is_final: np.ndarray, first: int) -> None:
-        name = self.roles.reward
+        name, reward = self.roles.one("reward"), table["reward"]
         with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(table["reward"].astype(np.float32))
-        self.report.rows(
+            finite = np.isfinite(reward.astype(np.float32))
+        rows(
             "nan reward",
             ~finite & ~is_final,
-            first,
             lambda row: (
-                f"column {name!r} is {cell(table['reward'][row])}; every decision needs a reward "
-                "that is a finite number"
+                f"column {name!r} is {_cell(reward[row])}; every decision needs a reward that is a "
+                "finite number"
             ),
         )
-        self.report.rows(
+        rows(
             "final reward",
-            is_final & table["paid"] & (table["reward"] != 0),
-            first,
+            is_final & table["paid"] & (reward != 0),
             lambda row: (
-                f"column {name!r} is {table['reward'][row]:g} in a row without an action; a reward "
-                "stands in the row of its decision (are rewards one row late?)"
+                f"column {name!r} is {reward[row]:g} in a row without an action; a reward stands "
+                "in the row of its decision (are rewards one row late?)"
             ),
         )
 
-    def observations(
-        self, table: Chunk, ends: np.ndarray, is_final: np.ndarray, first: int
+    def _observations(
+        self, table: Chunk, ends: np.ndarray, is_final: np.ndarray, rows: Any
     ) -> None:
         """A final row may lack its observation as a whole; no other row may."""
-        self.observed(table["fault"], ~(is_final & ~table["seen"]), self.roles.observation, first)
+        fillable = self.reading.features is not None and self.reading.options.missing == "error"
+        gaps = "pass --missing mean or --missing indicator to take gaps as the column's mean, or "
+
+        def observed(fault: np.ndarray, needed: np.ndarray, names: tuple[str, ...]) -> None:
+            rows(
+                "nan observation",
+                needed & (fault >= 0),
+                lambda row: (
+                    f"column {names[fault[row]]!r} is empty or not a finite value (in 32 bits) in "
+                    f"an observation; {gaps if fillable else ''}fill the gap, take the row's "
+                    "episode out of the log, or leave the column out of --observation"
+                ),
+            )
+
+        observed(table["fault"], ~(is_final & ~table["seen"]), self.roles["observation"])
         if "next_fault" in table:
             used = np.zeros(len(is_final), bool)
             used[ends] = table["next_seen"][ends]
-            self.observed(table["next_fault"], used, self.roles.next_observation, first)
+            observed(table["next_fault"], used, self.roles["next_observation"])
 
-    def observed(
-        self, fault: np.ndarray, needed: np.ndarray, names: tuple[str, ...], first: int
-    ) -> None:
-        self.report.rows(
-            "nan observation",
-            needed & (fault >= 0),
-            first,
-            lambda row: (
-                f"column {names[fault[row]]!r} is empty or not a finite value (in 32 bits) in an "
-                f"observation; {self.choices}fill the gap, take the row's episode out of the log, "
-                "or leave the column out of --observation"
-            ),
-        )
-
-    @property
-    def choices(self) -> str:
-        if self.plan.features is None or self.plan.options.missing != "error":
-            return ""
-        return "pass --missing mean or --missing indicator to take gaps as the column's mean, or "
-
-    def flags(self, table: Chunk, ends: np.ndarray, last: np.ndarray, first: int) -> None:
+    def _flags(self, table: Chunk, ends: np.ndarray, last: np.ndarray, rows: Any) -> None:
         names = [name for name in ("terminated", "truncated") if name in table]
         if not names or self.roles.cut == "rows":
             return
         within = np.ones(len(table["start"]), bool)
         within[ends] = within[last] = False
-        for name in names:
-            self.report.rows("early end", within & table[name], first, self.early(name))
         ended = np.zeros(len(ends), bool)
         for name in names:
+            column = self.roles.one(name)
+            rows(
+                "early end",
+                within & table[name],
+                lambda row, column=column: (
+                    f"column {column!r} is set and the episode goes on after this row; only the "
+                    "last decision of an episode ends it (do two episodes share an id?)"
+                ),
+            )
             ended |= table[name][ends] | table[name][last]
-        if "terminated" in table and not self.plan.own:
-            self.unflagged += int((~ended).sum())
+        if "terminated" in table and not self.reading.own:
+            self._unflagged += int((~ended).sum())
 
-    def early(self, name: str) -> Callable[[int], str]:
-        return lambda row: (
-            f"column {getattr(self.roles, name)!r} is set and the episode goes on after this row; "
-            "only the last decision of an episode ends it (do two episodes share an id?)"
-        )
-
-    def time(self, table: Chunk, is_final: np.ndarray, first: int) -> None:
-        times, timed = table["time"], table["timed"]
-        name = self.roles.time
-        self.report.rows(
+    def _time(self, table: Chunk, is_final: np.ndarray, first: int, rows: Any) -> None:
+        times, timed, name = table["time"], table["timed"], self.roles.one("time")
+        rows(
             "unsorted time",
             ~timed & ~is_final,
-            first,
             lambda row: f"column {name!r} is empty; give every row its time or no row",
         )
         pair = ~table["start"][1:] & timed[1:] & timed[:-1]
-        late = np.append(False, pair & (times[1:] <= times[:-1]))
-        self.report.rows(
+        rows(
             "unsorted time",
-            late,
-            first,
+            np.append(False, pair & (times[1:] <= times[:-1])),
             lambda row: (
-                f"column {name!r} is {self.moment(times[row])} after "
-                f"{self.moment(times[row - 1])} in the row before of its episode; time rises "
+                f"column {name!r} is {self._time_text(times[row])} after "
+                f"{self._time_text(times[row - 1])} in the row before of its episode; time rises "
                 "within an episode, so sort the file, or correct the id if there are two episodes"
             ),
         )
-        if times.dtype.kind not in "iu" or not self.counts:
+        if not pa.types.is_integer(self.log.types[name]):
             return
-        steps = (times[1:] - times[:-1])[pair]
-        if len(self.steps) < 10:
-            self.steps |= set(np.unique(steps)[:10].tolist())
-        odd = np.append(False, pair & (times[1:] - times[:-1] != 1))
-        if odd.any() and not self.odd_steps:
-            self.odd_row = first + int(np.argmax(odd))
-        self.odd_steps += int(odd.sum())
+        steps = times[1:] - times[:-1]
+        if len(self._steps) < 10:
+            self._steps |= set(np.unique(steps[pair])[:10].tolist())
+        odd = np.append(False, pair & (steps != 1))
+        if odd.any() and not self._odd_steps:
+            self._odd_row = first + int(np.argmax(odd))
+        self._odd_steps += int(odd.sum())
 
-    def moment(self, value: Any) -> str:
+    def _time_text(self, value: Any) -> str:
         """A time as a person writes it; dates are held as ticks."""
-        kind = self.log.types[self.roles.time or ""]
+        kind = self.log.types[self.roles.one("time")]
         if not pa.types.is_temporal(kind):
             return str(value)
         ticks = pa.array([value], pa.int32() if kind.bit_width == 32 else pa.int64())
         return str(ticks.view(kind).cast(pa.string())[0])
 
-    @property
-    def counts(self) -> bool:
-        """Whether time counts steps, as whole numbers do and dates do not."""
-        kind = self.log.types[self.roles.time or ""]
-        return str(kind).startswith(("int", "uint"))
-
-    def masks(self, table: Chunk, is_final: np.ndarray, first: int) -> None:
+    def _masks(self, table: Chunk, is_final: np.ndarray, rows: Any) -> None:
         legal, action = table["legal"], table["action"]
-        self.report.rows(
+        rows(
             "empty mask",
             ~table["legal_known"] & ~is_final,
-            first,
             lambda row: "no mask of legal actions; every decision needs one",
         )
-        taken = ~is_final & (action >= 0)
         allowed = legal[np.arange(len(action)), np.maximum(action, 0)]
-        self.report.rows(
+        rows(
             "illegal action",
-            taken & ~allowed,
-            first,
+            ~is_final & (action >= 0) & ~allowed,
             lambda row: (
-                f"action {self.plan.actions[action[row]]!r} was taken and its mask says it is not "
-                "legal; correct one of them (are masks one row late?)"
+                f"action {self.reading.actions[action[row]]!r} was taken and its mask says it is "
+                "not legal; correct one of them (are masks one row late?)"
             ),
         )
-        self.report.rows(
+        rows(
             "no legal action",
             ~is_final & ~legal.any(axis=1),
-            first,
             lambda row: "no action is legal; a decision needs at least one",
         )
 
-    def propensities(self, table: Chunk, is_final: np.ndarray, first: int) -> None:
-        values = table["propensity"]
+    def _values(self, name: str, values: np.ndarray, is_final: np.ndarray, rows: Any) -> None:
+        role = ROLES[name]
+        assert role.accepts is not None
         with np.errstate(invalid="ignore"):
-            possible = (values > 0) & (values <= 1)
-        self.report.rows(
-            "bad propensity",
-            ~possible & ~is_final,
-            first,
-            lambda row: (
-                f"column {self.roles.propensity!r} is {cell(values[row])}; the probability of an "
-                "action that was taken lies above 0 and is at most 1"
-            ),
+            wrong = ~role.accepts(values)
+        rows(
+            role.fault,
+            wrong if role.in_finals else wrong & ~is_final,
+            lambda row: f"column {self.roles.one(name)!r} is {_cell(values[row])}; {role.needs}",
         )
 
     def trailing(self, table: Chunk, end: int) -> None:
         """Note rows after the last end of a log cut by its flags."""
         names = [name for name in ("terminated", "truncated") if name in table]
         if not any(table[name][end:].any() for name in names):
-            self.unflagged -= 1
+            self._unflagged -= 1
             rows = len(table["start"]) - int(np.flatnonzero(table["start"])[-1])
-            self.left_over = (
+            self._left_over = (
                 f"the last {rows} rows have no end: kept as a truncated episode, cut off by the "
                 "end of the file"
             )
 
     def notes(self) -> list[str]:
         """Once all parts are read."""
-        notes = [self.left_over] if self.left_over else []
-        if self.unflagged > 0:
-            ends = "1 episode ends" if self.unflagged == 1 else f"{self.unflagged} episodes end"
+        notes = [self._left_over] if self._left_over else []
+        if self._unflagged > 0:
+            ends = "1 episode ends" if self._unflagged == 1 else f"{self._unflagged} episodes end"
             notes.append(f"{ends} without a flag set, which counts as truncated")
-        if self.odd_steps and len(self.steps) > 1:
+        if self._odd_steps and len(self._steps) > 1:
             notes.append(
-                f"column {self.roles.time!r} does not always rise by 1: {self.odd_steps} steps "
-                f"differ, the first in {self.report.place(self.odd_row)}; are rows missing?"
+                f"column {self.roles.one('time')!r} does not always rise by 1: {self._odd_steps} "
+                f"steps differ, the first in {self.report.place(self._odd_row)}; are rows missing?"
             )
         return notes
 
 
-def cell(value: float) -> str:
+def _cell(value: Any) -> str:
+    if np.isinf(value):
+        return "infinite"
     return "empty or NaN" if np.isnan(value) else f"{value:g}"

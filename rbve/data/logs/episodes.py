@@ -1,113 +1,125 @@
-"""Rows cut into episodes, and whole episodes gathered into parts of a Dataset."""
+"""Whole episodes to parts of a Dataset, after checks."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from rbve.data.dataset import Dataset
-from rbve.data.episode import NO_ACTION
-from rbve.data.logs.checks import Checks
-from rbve.data.logs.columns import Chunk, Columns
-from rbve.data.logs.cut import make_cutter
-from rbve.data.logs.interleaved import Interleaved, interleaved
-from rbve.data.logs.interleaved import tables as grouped
-from rbve.data.logs.log import Log, Report
-from rbve.data.logs.roles import Roles
-from rbve.data.logs.survey import Plan
+from rbve.data.logs.checks import Checks, Report
+from rbve.data.logs.chunks import Chunks, shown
+from rbve.data.logs.gather import Interleaved
+from rbve.data.logs.grouping import Spilled, episode_order, in_episodes, whole_episodes
+from rbve.data.logs.roles import ROLES, Assembly, Chunk
+from rbve.data.logs.survey import Reading
+from rbve.data.logs.table import Log
 from rbve.data.source import PART_BYTES
 
-ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked on
+_ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked on
+_Table = tuple[Chunk, int, bool]  # whole episodes, number of their first row, whether they are last
 
 
-def parts(log: Log, plan: Plan, report: Report, provenance: dict[str, Any]) -> Iterator[Dataset]:
+def parts(
+    log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
+) -> Iterator[Dataset]:
     """The log's episodes, part by part."""
-    builder = Builder(log, plan, report, provenance)
-    tables = in_order(log, plan, report)
-    if plan.roles.episode is not None:
-        apart = interleaved(log, plan.roles.episode)
-        if apart is not None:
-            plan.notes.append(grouping(plan.roles, apart, report))
-            tables = grouped(log, plan, report, Columns(plan, report), apart, rows_of_part(plan))
+    builder = _Builder(log, reading, report, provenance)
+    tables = (
+        whole_episodes(_in_order(log, reading, report), _rows_of_part(reading))
+        if reading.interleaved is None
+        else _grouped(log, reading, report, reading.interleaved)
+    )
     for table, first, last in tables:
         yield from builder.part(table, first, last)
-    plan.notes.extend(builder.checks.notes())
+    reading.notes.extend(builder.checks.notes())
     if not builder.episodes:
         report.fatal("empty file", "holds no decision; a log needs one row per decision")
 
 
-def grouping(roles: Roles, apart: Interleaved, report: Report) -> str:
-    """A note, where something says that an id that comes back is the same episode."""
-    begins, again = map(report.place, apart.rows)
-    if roles.time is None and roles.terminated is None:
+def _rows_of_part(reading: Reading) -> int:
+    obs = reading.dtype.itemsize * max(1, int(np.prod(reading.shape)))
+    copies = 2 if reading.roles["next_observation"] else 1
+    masks = len(reading.actions) if reading.roles["legal"] else 0
+    return max(1, PART_BYTES // (copies * (obs + masks) + _ROW_BYTES))
+
+
+def _in_order(log: Log, reading: Reading, report: Report) -> Iterator[Chunk]:
+    chunks, rows = Chunks(reading, report), 0
+    for batch in log.batches(reading.roles.in_use):
+        chunk = chunks.chunk(batch, rows)
+        chunk["start"] = chunks.starts(batch, chunk)
+        yield chunk
+        rows += len(batch)
+
+
+def _grouped(
+    log: Log, reading: Reading, report: Report, interleaved: Interleaved
+) -> Iterator[_Table]:
+    """The rows of each episode brought together, by way of temporary files.
+
+    From then on `report` takes row numbers of the new order.
+    """
+    roles = reading.roles
+    name, (begins, again) = roles.one("episode"), interleaved.rows
+    if not roles["time"] and not roles["terminated"]:
         report.fatal(
             "split episode",
-            f"{again}: episode {apart.example} of column {roles.episode!r} begins here again, "
-            f"after {begins}; if these rows belong together, pass --time NAME, by which they are "
-            "ordered",
+            f"{report.place(again)}: episode {_cell(log, name, again)} of column {name!r} begins "
+            f"here again, after {report.place(begins)}; if these rows belong together, pass --time "
+            "NAME, by which they are ordered",
         )
-    order = "as they stand" if roles.time is None else f"by {roles.time!r}"
-    return (
-        f"rows are grouped by {roles.episode!r} and ordered {order}, since those of an episode do "
-        f"not stand together: {apart.example} begins in {begins} and again in {again}"
-    )
+    spilled, chunks, rows, example = Spilled(), Chunks(reading, report), 0, "?"
+    try:
+        for batch in log.batches(roles.in_use):
+            spilled.add(chunks.chunk(batch, rows))
+            if rows <= again < rows + len(batch):
+                example = shown(batch.column(name), again - rows)
+            rows += len(batch)
+        by = f"by {roles.one('time')!r}" if roles["time"] else "as they stand"
+        reading.notes.append(
+            f"rows are grouped by {name!r} and ordered {by}, since those of an episode do not "
+            f"stand together: {example} begins in {report.place(begins)} and again in "
+            f"{report.place(again)}"
+        )
+        columns, episode = spilled.columns(), interleaved.episode[:rows]
+        order = episode_order(episode, columns)
+        place = report.place
+        report.place = lambda row: place(int(order[row]))
+        yield from in_episodes(columns, episode, order, _rows_of_part(reading))
+    except OSError as error:
+        raise ValueError(
+            f"{log.path}: grouping its rows by episode needs room for temporary files in "
+            f"{tempfile.gettempdir()} ({error.strerror}); set TMPDIR to a folder with more"
+        ) from None
+    finally:
+        spilled.close()
 
 
-def in_order(log: Log, plan: Plan, report: Report) -> Iterator[tuple[Chunk, int, bool]]:
-    """(whole episodes, number of their first row, whether they are the last), as they stand."""
-    columns = Columns(plan, report)
-    cutter = make_cutter(plan, report)
-    held: list[Chunk] = []
-    first = rows = 0  # number of the first row held, and how many are held
-    last_start = 0  # number of the row where the last episode begins
-    limit = rows_of_part(plan)
-    for batch in log.batches(plan.roles.columns):
-        chunk = columns.chunk(batch, first + rows)
-        chunk["start"] = cutter.starts(batch, chunk, first + rows)
-        starts = np.flatnonzero(chunk["start"])
-        if len(starts):
-            last_start = first + rows + int(starts[-1])
-        held.append(chunk)
-        rows += len(batch)
-        if rows >= limit and last_start > first:
-            table = joined(held)
-            stop = last_start - first
-            yield {name: column[:stop] for name, column in table.items()}, first, False
-            held = [{name: column[stop:].copy() for name, column in table.items()}]
-            first, rows = last_start, rows - stop
-            del table
-    if rows:
-        yield joined(held), first, True
+def _cell(log: Log, name: str, row: int) -> str:
+    """Of a log that is refused for it, so that reading on to the row is no pass more."""
+    for batch in log.batches([name]):
+        if row < len(batch):
+            return shown(batch.column(name), row)
+        row -= len(batch)
+    return "?"
 
 
-def joined(held: list[Chunk]) -> Chunk:
-    if len(held) == 1:
-        return held[0]
-    table = {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}
-    held.clear()
-    return table
-
-
-def rows_of_part(plan: Plan) -> int:
-    obs = plan.dtype.itemsize * max(1, int(np.prod(plan.shape)))
-    copies = 2 if plan.roles.next_observation else 1
-    masks = len(plan.actions) if plan.roles.legal else 0
-    return max(1, PART_BYTES // (copies * (obs + masks) + ROW_BYTES))
-
-
-class Builder:
-    def __init__(self, log: Log, plan: Plan, report: Report, provenance: dict[str, Any]) -> None:
-        self.plan, self.report, self.provenance = plan, report, provenance
-        self.checks = Checks(log, plan, report)
+class _Builder:
+    def __init__(
+        self, log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
+    ) -> None:
+        self.reading, self.provenance = reading, provenance
+        self.checks = Checks(log, reading, report)
         self.episodes = 0
 
     def part(self, table: Chunk, first: int, last: bool) -> Iterator[Dataset]:
         """A Dataset of whole episodes; none if no decision is among the rows."""
         starts = np.flatnonzero(table["start"])
         stops = np.append(starts[1:], len(table["start"]))
-        final = self.final_rows(table, stops - 1)  # (E,) whether its last row is no decision
+        final = self._final_rows(table, stops - 1)  # (E,) whether its last row is no decision
         idle = final & (stops - starts == 1)
         if idle.any():
             self.checks.idle(idle, starts, first)
@@ -121,26 +133,26 @@ class Builder:
             stops = np.append(starts[1:], len(table["start"]))
             final = final[~idle]
         ends = stops - 1 - final  # the last decision of each episode
-        self.checks.run(table, starts, ends, final, first)
-        if last and self.plan.roles.cut == "flags":
+        self.checks.run(table, ends, final, first)
+        if last and self.reading.roles.cut == "flags":
             self.checks.trailing(table, int(ends[-1]))
         with np.errstate(over="ignore", invalid="ignore"):  # the checks have spoken
-            dataset = self.build(table, starts, stops, final)
+            dataset = self._build(table, starts, stops, final)
         self.episodes += dataset.num_episodes
         yield dataset
 
-    def final_rows(self, table: Chunk, last: np.ndarray) -> np.ndarray:
+    def _final_rows(self, table: Chunk, last: np.ndarray) -> np.ndarray:
         """Which of the last rows only hold a final observation."""
-        if self.plan.roles.cut in ("rows", "each"):
+        if self.reading.roles.cut in ("rows", "each"):
             return np.zeros(len(last), bool)
-        if self.plan.own:
+        if self.reading.own:
             return ~table["paid"][last]
         empty = ~table["decided"][last]
         if "complete" in table:  # a fragment's last row may know the next action
             empty |= ~table["paid"][last] & ~table["complete"][last]
         return empty
 
-    def build(
+    def _build(
         self, table: Chunk, starts: np.ndarray, stops: np.ndarray, final: np.ndarray
     ) -> Dataset:
         lengths = stops - starts
@@ -149,97 +161,55 @@ class Builder:
         # the last decision's stands in.
         source = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths + ~final)
         source[offsets[1:][~final] - 1] -= 1
-        last = offsets[1:] - 1
-        added = last[~final]  # rows the log does not have
         ends = stops - 1 - final
-        terminated = self.terminated(table, ends, stops - 1)
-        complete = self.complete(table, ends)
-
-        columns: Chunk = {
-            name: table[name][source]
-            for name in ("obs", "action", "executed", "propensity", "legal")
-            if name in table
-        }
-        reward = table["reward"].astype(np.float32)[source]
-        reward[last] = 0
-        columns["action"][added] = NO_ACTION
-        columns["action"][last[terminated | complete]] = NO_ACTION
-        known = final & table["seen"][stops - 1]
-        unseen = last[final & ~known]
-        columns["obs"][unseen] = columns["obs"][unseen - 1]
-        if "executed" in columns:
-            columns["executed"][added] = NO_ACTION
-            columns["executed"][last[terminated | complete]] = NO_ACTION
-        if "propensity" in columns:
-            if not self.plan.own:  # logs leave the cell of a final row empty
-                columns["propensity"][last] = np.nan_to_num(columns["propensity"][last], nan=1.0)
-            columns["propensity"] = columns["propensity"].astype(np.float32)
-        self.follow(table, columns, added, ends[~final], (terminated | complete)[~final])
-        if "next_obs" in table:
-            known[~final] = table["next_seen"][ends[~final]]
+        terminated = self._terminated(table, ends, stops - 1)
+        complete = (
+            table["complete"][ends]
+            if "complete" in table
+            else self._all(ends, self.reading.roles.cut != "rows")
+        )
+        rows = Assembly(
+            table=table,
+            columns={},
+            source=source,
+            last=offsets[1:] - 1,
+            final=final,
+            ends=ends,
+            over=terminated | complete,
+            known=final & table["seen"][stops - 1],
+            own=self.reading.own,
+        )
+        for name, role in ROLES.items():
+            if role.enter is not None and self.reading.roles[name]:
+                role.enter(rows, name)
+        sums = np.add.reduceat(rows.columns["reward"].astype(np.float64), offsets[:-1])
+        returns = np.where(complete, sums, np.nan)  # of a fragment only what the log says
+        if "episode_return" in table:
+            logged = table["episode_return"][ends]
+            returns = np.where(np.isnan(logged), returns, logged)
         return Dataset(
-            reward=reward,
             offsets=offsets,
             terminated=terminated,
             complete=complete,
-            episode_return=self.returns(table, reward, offsets, ends, complete),
-            final_observed=None if known.all() else known,
-            actions=self.plan.actions,
-            features=self.plan.features,
+            episode_return=returns,
+            final_observed=None if rows.known.all() else rows.known,
+            actions=self.reading.actions,
+            features=self.reading.features,
             provenance=self.provenance,
-            **columns,
+            **rows.columns,
         )
 
-    def follow(
-        self,
-        table: Chunk,
-        columns: Chunk,
-        added: np.ndarray,
-        ends: np.ndarray,
-        over: np.ndarray,
-    ) -> None:
-        """Fill added rows with what the last decisions' rows say came after them.
+    def _all(self, ends: np.ndarray, value: bool) -> np.ndarray:
+        return np.full(len(ends), value)
 
-        After an episode that is over no action follows; after a fragment one may.
-        """
-        if "next_obs" in table:
-            seen = table["next_seen"][ends]
-            columns["obs"][added[seen]] = table["next_obs"][ends[seen]]
-        if "next_legal" in table:
-            columns["legal"][added] = table["next_legal"][ends]
-        elif "legal" in table and "next_obs" in table:
-            columns["legal"][added] = True
-        if "next_action" in table:
-            columns["action"][added] = np.where(over, NO_ACTION, table["next_action"][ends])
-
-    def terminated(self, table: Chunk, ends: np.ndarray, last: np.ndarray) -> np.ndarray:
+    def _terminated(self, table: Chunk, ends: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Flags stand in the row of the last decision, or in the final row after it."""
         if "terminated" in table:
             return table["terminated"][ends] | table["terminated"][last]
-        if self.plan.roles.cut == "rows" and "truncated" not in table:
-            return np.full(len(ends), self.plan.options.ends == "terminated")
-        assumed = np.full(len(ends), self.plan.options.unflagged_ends == "terminated")
+        options = self.reading.options
+        if self.reading.roles.cut == "rows" and "truncated" not in table:
+            return self._all(ends, options.ends == "terminated")
+        assumed = self._all(ends, options.unflagged_ends == "terminated")
         if "truncated" in table:
             return assumed & ~(table["truncated"][ends] | table["truncated"][last])
         return assumed
-
-    def complete(self, table: Chunk, ends: np.ndarray) -> np.ndarray:
-        if "complete" in table:
-            return table["complete"][ends]
-        return np.full(len(ends), self.plan.roles.cut != "rows")
-
-    def returns(
-        self,
-        table: Chunk,
-        reward: np.ndarray,
-        offsets: np.ndarray,
-        ends: np.ndarray,
-        complete: np.ndarray,
-    ) -> np.ndarray:
-        """Of whole episodes; of a fragment only what the log says."""
-        sums = np.add.reduceat(reward.astype(np.float64), offsets[:-1])
-        known = np.where(complete, sums, np.nan)
-        if "episode_return" not in table:
-            return known
-        given = table["episode_return"][ends]
-        return np.where(np.isnan(given), known, given)

@@ -1,301 +1,214 @@
-"""The options against the columns a log has: which column plays which role."""
+"""The roles of a log's columns. A field of LogColumns is a role: its flag and all that follows.
+
+A new role is one more field. Its kind says which types fit and how cells are read; `accepts`
+checks the values of decisions, `enter` puts them into the Dataset.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
-import pyarrow as pa
+import numpy as np
 
-from rbve.data.logs.log import Log, Report
-from rbve.data.logs.options import Options
-from rbve.registry import did_you_mean
+from rbve.data.episode import NO_ACTION
 
-# Roles of one column each, named as the options are.
-SINGLE = (
-    "episode",
-    "time",
-    "action",
-    "reward",
-    "terminated",
-    "truncated",
-    "propensity",
-    "executed",
-    "next_action",
-    "complete",
-    "episode_return",
-)
-# What a policy could not know when it decides, so no part of an observation.
-HINDSIGHT = (
-    "action",
-    "reward",
-    "terminated",
-    "truncated",
-    "executed",
-    "next_action",
-    "episode_return",
-)
-# What data frames call a column of row numbers they add.
-INDICES = ("", "__index_level_0__")
-# Names of columns that give the outcome away if they slip into the observation.
-TELLTALE = {
-    "done": "terminated",
-    "terminal": "terminated",
-    "is_terminal": "terminated",
-    "timeout": "truncated",
-    "return": "episode_return",
-    "next_obs": "next_observation",
-    "next_state": "next_observation",
-}
+# The columns of a chunk of rows, by name: those of roles, and
+#   obs, fault (index of the observation column that is not finite, −1 if all are), seen (the row
+#   holds an observation at all), the same of the next observation as next_obs, next_fault,
+#   next_seen; decided, paid and timed (the cell of action, reward, time is not empty);
+#   legal_known (the row has a mask); start (an episode begins).
+Chunk = dict[str, np.ndarray]
+Kind = Literal["id", "time", "decision", "amount", "flag", "mask", "observation"]
+
+
+@dataclass
+class Assembly:
+    """Rows of whole episodes on their way into a Dataset of R rows and E episodes."""
+
+    table: Chunk  # the log's rows
+    columns: Chunk  # the dataset's rows, column by column as roles enter
+    source: np.ndarray  # (R,) the log's row that each of the dataset's rows comes from
+    last: np.ndarray  # (E,) the dataset's final rows
+    final: np.ndarray  # (E,) bool, the log has a row for it
+    ends: np.ndarray  # (E,) the log's rows of last decisions
+    over: np.ndarray  # (E,) bool, no action follows
+    known: np.ndarray  # (E,) bool, the final observation is known
+    own: bool  # the log was written by this library
+
+    @property
+    def added(self) -> np.ndarray:
+        """The dataset's rows that the log does not have."""
+        return self.last[~self.final]
+
+    @property
+    def before_added(self) -> np.ndarray:
+        """The log's rows of the decisions before them."""
+        return self.ends[~self.final]
+
+
+def _enter_observation(rows: Assembly, name: str) -> None:
+    rows.columns["obs"] = obs = rows.table["obs"][rows.source]
+    unseen = rows.last[rows.final & ~rows.known]
+    obs[unseen] = obs[unseen - 1]
+
+
+def _enter_next_observation(rows: Assembly, name: str) -> None:
+    seen = rows.table["next_seen"][rows.before_added]
+    rows.columns["obs"][rows.added[seen]] = rows.table["next_obs"][rows.before_added[seen]]
+    rows.known[~rows.final] = seen
+
+
+def _enter_decision(rows: Assembly, name: str) -> None:
+    rows.columns[name] = ids = rows.table[name][rows.source]
+    ids[rows.added] = ids[rows.last[rows.over]] = NO_ACTION
+
+
+def _enter_next_action(rows: Assembly, name: str) -> None:
+    """After an episode that is over no action follows; after a fragment one may."""
+    over = rows.over[~rows.final]
+    following = np.where(over, NO_ACTION, rows.table[name][rows.before_added])
+    rows.columns["action"][rows.added] = following
+
+
+def _enter_reward(rows: Assembly, name: str) -> None:
+    rows.columns[name] = reward = rows.table[name].astype(np.float32)[rows.source]
+    reward[rows.last] = 0
+
+
+def _enter_propensity(rows: Assembly, name: str) -> None:
+    values = rows.table[name][rows.source]
+    if not rows.own:  # logs leave the cell of a final row empty
+        values[rows.last] = np.nan_to_num(values[rows.last], nan=1.0)
+    rows.columns[name] = values.astype(np.float32)
+
+
+def _enter_legal(rows: Assembly, name: str) -> None:
+    rows.columns[name] = legal = rows.table[name][rows.source]
+    if "next_obs" in rows.table:
+        legal[rows.added] = True
+
+
+def _enter_next_legal(rows: Assembly, name: str) -> None:
+    rows.columns["legal"][rows.added] = rows.table[name][rows.before_added]
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a column is to a log."""
+
+    kind: Kind
+    hindsight: bool = False  # nobody knows it before deciding, so it is no part of an observation
+    required: bool = False
+    empty: bool = False  # of a flag: what an empty cell says
+    accepts: Callable[[np.ndarray], np.ndarray] | None = None  # which values a decision may have
+    fault: str = ""  # kind of fault where it has another
+    needs: str = ""  # what to say then, after the value
+    in_finals: bool = False  # rows without a decision are checked too
+    enter: Callable[[Assembly, str], None] | None = None  # how it enters the Dataset
+
+
+def _role(kind: Kind, default: Any = None, **facts: Any) -> Any:
+    return field(default=default, metadata={"role": Role(kind, **facts)})
+
+
+@dataclass(frozen=True)
+class LogColumns:
+    """Columns by name. Left out, a column of the option's own name is taken where there is one.
+
+    An empty name says that the log has no such column.
+    """
+
+    # Column of episode ids.
+    episode: str | None = _role("id")
+    # Column that rises within an episode; orders rows of episodes that do not stand together.
+    time: str | None = _role("time")
+    # Column of decisions: ids or names; empty in a final row.
+    action: str | None = _role("decision", hindsight=True, required=True, enter=_enter_decision)
+    # Column of rewards, each in the row of its decision.
+    reward: str | None = _role("amount", hindsight=True, required=True, enter=_enter_reward)
+    # Columns the decision saw: names, prefixes ("obs_*"), or one column of arrays. Default: every
+    # column without another use.
+    observation: tuple[str, ...] = _role("observation", (), enter=_enter_observation)
+    # Columns of what came after the decision, in the order of --observation. Without episodes, each
+    # row is then a transition of its own.
+    next_observation: tuple[str, ...] = _role("observation", (), enter=_enter_next_observation)
+    # Allowed actions: a column of arrays of 0/1, or a prefix ("legal_*") with a column per action.
+    legal: str | None = _role("mask", enter=_enter_legal)
+    # Allowed actions after this decision, in lone transitions.
+    next_legal: str | None = _role("mask", enter=_enter_next_legal)
+    # Flag column: the episode truly ended with this decision.
+    terminated: str | None = _role("flag", hindsight=True)
+    # Flag column: the record stops here, the episode went on.
+    truncated: str | None = _role("flag", hindsight=True)
+    # Column: probability with which the logged action was chosen.
+    propensity: str | None = _role(
+        "amount",
+        accepts=lambda values: (values > 0) & (values <= 1),
+        fault="bad propensity",
+        needs="the probability of an action that was taken lies above 0 and is at most 1",
+        enter=_enter_propensity,
+    )
+    # Column: the action carried out, where it may differ.
+    executed: str | None = _role("decision", hindsight=True, enter=_enter_decision)
+    # Column: the decision after this one, in lone transitions.
+    next_action: str | None = _role("decision", hindsight=True, enter=_enter_next_action)
+    # Flag column: 0 marks a piece cut out of a longer episode.
+    complete: str | None = _role("flag", empty=True)
+    # Column: sum of rewards of the whole episode.
+    episode_return: str | None = _role(
+        "amount",
+        hindsight=True,
+        accepts=lambda values: ~np.isinf(values),
+        fault="bad return",
+        needs="a return is a finite number",
+        in_finals=True,
+    )
+
+
+ROLES: dict[str, Role] = {each.name: each.metadata["role"] for each in fields(LogColumns)}
 
 
 @dataclass(frozen=True)
 class Roles:
-    action: str
-    reward: str
-    observation: tuple[str, ...]
+    """The columns of one log by role."""
+
+    columns_of: dict[str, tuple[str, ...]]  # of each role; empty where the log has none
     cut: Literal["ids", "flags", "rows", "each"]  # what says where episodes begin
-    next_observation: tuple[str, ...] = ()
-    legal: tuple[str, ...] = ()
-    next_legal: tuple[str, ...] = ()
-    suffixes: tuple[str, ...] = ()  # of the legal columns, beyond their common prefix
-    next_suffixes: tuple[str, ...] = ()
-    episode: str | None = None
-    time: str | None = None
-    terminated: str | None = None
-    truncated: str | None = None
-    propensity: str | None = None
-    executed: str | None = None
-    next_action: str | None = None
-    complete: str | None = None
-    episode_return: str | None = None
+    # Of masks with a column per action: the columns' names beyond their common prefix, by role.
+    suffixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __getitem__(self, role: str) -> tuple[str, ...]:
+        return self.columns_of[role]
+
+    def one(self, role: str) -> str:
+        """The column of a role that the log has."""
+        return self.columns_of[role][0]
+
+    def of_kind(self, *kinds: Kind) -> Iterator[tuple[str, str]]:
+        """(role, column) of every column of these kinds."""
+        for role, columns in self.columns_of.items():
+            if ROLES[role].kind in kinds:
+                yield from ((role, column) for column in columns)
 
     @property
-    def columns(self) -> list[str]:
-        """All columns in use."""
-        lists = (self.observation, self.next_observation, self.legal, self.next_legal)
-        single = [column for name in SINGLE if (column := getattr(self, name)) is not None]
-        return list(dict.fromkeys([*single, *(column for each in lists for column in each)]))
+    def in_use(self) -> list[str]:
+        """All columns, those of roles with one column first."""
+        single = [name for _, name in self.of_kind("id", "time", "decision", "amount", "flag")]
+        many = [name for _, name in self.of_kind("observation", "mask")]
+        return list(dict.fromkeys([*single, *many]))
 
     @property
     def decisions(self) -> list[str]:
         """The columns that hold actions."""
-        return [name for name in (self.action, self.executed, self.next_action) if name]
+        return [name for _, name in self.of_kind("decision")]
 
-
-class Resolver:
-    def __init__(self, log: Log, options: Options, report: Report) -> None:
-        self.log, self.options, self.report = log, options, report
-        self.notes: list[str] = []
-
-    def roles(self) -> Roles:
-        self.refuse_duplicates()
-        single = {name: self.single(name) for name in SINGLE}
-        action, reward = single.pop("action"), single.pop("reward")
-        if action is None or reward is None:
-            raise ValueError(f"{self.log.path}: a log needs a column of actions and one of rewards")
-        legal = self.masks("legal")
-        next_legal = self.masks("next_legal")
-        next_observation = self.next_observation()
-        taken = [action, reward, *filter(None, single.values()), *legal, *next_legal]
-        observation = self.observation([*taken, *next_observation])
-        for name in ("action", "reward", *single):
-            column = {"action": action, "reward": reward, **single}[name]
-            if name in HINDSIGHT and column in observation:
-                self.report.fatal(
-                    "hindsight",
-                    f"column {column!r} is the {name.replace('_', ' ')}, which nobody knows before "
-                    "deciding; leave it out of --observation",
-                )
-        return Roles(
-            action=action,
-            reward=reward,
-            observation=observation,
-            next_observation=self.fitting(next_observation, observation),
-            legal=legal,
-            next_legal=next_legal if legal else (),
-            suffixes=self.suffixes("legal", legal),
-            next_suffixes=self.suffixes("next_legal", next_legal),
-            cut=self.cut(single, next_observation),
-            **single,
-        )
-
-    def refuse_duplicates(self) -> None:
-        seen: set[str] = set()
-        for name in self.log.names:
-            if name in seen and name not in INDICES:
-                self.report.fatal(
-                    "duplicate column", f"two columns are called {name!r}; rename one of them"
-                )
-            seen.add(name)
-
-    def single(self, role: str) -> str | None:
-        given = getattr(self.options, role)
-        name = role if given is None else given
-        if name in self.log.names:
-            return name
-        if role in ("action", "reward"):
-            self.missing(name or role, f"pass --{role} NAME", fatal=True)
-        if given:
-            self.missing(given, f"correct --{role.replace('_', '-')}")
-        return None
-
-    def missing(self, name: str, remedy: str, fatal: bool = False) -> None:
-        names = self.log.names
-        known = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
-        text = f"no column {name!r}.{did_you_mean(name, names)} Columns: {known}; {remedy}"
-        if len(names) == 1 and not self.log.typed:
-            text += ", or --delimiter if another sign separates the fields"
-        if fatal:
-            self.report.fatal("missing column", text)
-        self.report.fault("missing column", text)
-
-    def expand(self, role: str, wanted: tuple[str, ...], taken: list[str]) -> tuple[str, ...]:
-        """Names and prefixes to columns, in the order given; prefixes pass over taken columns."""
-        found: list[str] = []
-        for name in wanted:
-            if name in self.log.names:
-                found.append(name)
-                continue
-            prefix = name.removesuffix("*")
-            matches = [
-                column
-                for column in self.log.names
-                if name.endswith("*") and column.startswith(prefix) and column not in taken
-            ]
-            if not matches:
-                self.missing(name, f"correct --{role.replace('_', '-')}")
-            found += matches
-        return tuple(dict.fromkeys(found))
-
-    def masks(self, role: str) -> tuple[str, ...]:
-        given = getattr(self.options, role)
-        if given == "":
-            return ()
-        if given is not None:
-            return self.expand(role, (given,), [])
-        if role in self.log.names:
-            return (role,)
-        by_name = [name for name in self.log.names if name.startswith(f"{role}:")]
-        numbered = [name for name in self.log.names if name.startswith(f"{role}_")]
-        numbers = {name.removeprefix(f"{role}_") for name in numbered}
-        if not by_name and numbers == set(map(str, range(len(numbers)))):
-            return tuple(numbered)
-        return tuple(by_name)
-
-    def suffixes(self, role: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-        if not columns or columns == (role,) or columns == (getattr(self.options, role),):
-            return ()
-        given = getattr(self.options, role)
-        prefix = f"{role}:" if columns[0].startswith(f"{role}:") else f"{role}_"
-        if given is not None:
-            prefix = given.removesuffix("*")
-        return tuple(column.removeprefix(prefix) for column in columns)
-
-    def next_observation(self) -> tuple[str, ...]:
-        wanted = self.options.next_observation
-        if wanted == ("",):
-            return ()
-        if wanted:
-            return self.expand("next_observation", wanted, [])
-        if "next_observation" in self.log.names:
-            return ("next_observation",)
-        return tuple(name for name in self.log.names if name.startswith("next_observation_"))
-
-    def observation(self, taken: list[str]) -> tuple[str, ...]:
-        if self.log.own is not None:
-            return self.log.own.observation
-        wanted = self.options.observation
-        found = self.expand("observation", wanted, taken) if wanted else self.rest(taken)
-        if not found:
-            self.report.fatal(
-                "missing column", "no column is left as observation; pass --observation NAME ..."
-            )
-        arrays = [name for name in found if is_array(self.log.types.get(name))]
-        if arrays and len(found) > 1:
-            self.report.fatal(
-                "mixed types",
-                f"column {arrays[0]!r} holds arrays, which make an observation alone; pass "
-                f"--observation {arrays[0]}",
-            )
-        return found
-
-    def rest(self, taken: list[str]) -> tuple[str, ...]:
-        if is_array(self.log.types.get("observation")):
-            return ("observation",)
-        rest = [name for name in self.log.names if name not in taken]
-        if set(rest) & set(INDICES):
-            rest = [name for name in rest if name not in INDICES]
-            self.notes.append("left out: a column without a name, which data frames number rows by")
-        unfit = [name for name in rest if not fits(self.log.types.get(name))]
-        found = [name for name in rest if name not in unfit]
-        if found:
-            self.notes.append(
-                f"--observation not given: taking every other column, {', '.join(found)}"
-            )
-        for name in found:
-            if (role := TELLTALE.get(name.lower())) and getattr(self.options, role) in (None, ()):
-                self.notes.append(
-                    f"column {name!r} is taken as part of the observation; if it tells how the "
-                    f"decision came out, pass --{role.replace('_', '-')} {name}"
-                )
-        if unfit:
-            self.notes.append(f"left out, being neither numbers nor categories: {', '.join(unfit)}")
-        return tuple(found)
-
-    def fitting(self, following: tuple[str, ...], observation: tuple[str, ...]) -> tuple[str, ...]:
-        if following and len(following) != len(observation):
-            self.report.fatal(
-                "missing column",
-                f"{len(following)} columns of the next observation and {len(observation)} of the "
-                f"observation ({', '.join(observation)}); name both in the same order",
-            )
-        return following
-
-    def cut(
-        self, single: dict[str, str | None], following: tuple[str, ...]
-    ) -> Literal["ids", "flags", "rows", "each"]:
-        if self.options.ends == "each":
-            if single["episode"] is not None:
-                self.report.fatal(
-                    "missing column",
-                    "--ends each makes every row an episode, and column "
-                    f"{single['episode']!r} says otherwise; pass --episode '' to leave it aside",
-                )
-            return "each"
-        if single["episode"] is not None:
-            return "ids"
-        if following:
-            known = single["episode_return"] is not None
-            self.notes.append(
-                "no episode column: each row is a transition of its own, without a reward-to-go"
-                f"{'' if known else ' or a return (--episode-return NAME)'}; pass --episode NAME "
-                "if rows belong together"
-            )
-            return "rows"
-        if single["terminated"] is None and single["truncated"] is None:
-            self.report.fatal(
-                "missing column",
-                "nothing says where episodes begin; pass --episode NAME, or --terminated NAME or "
-                "--truncated NAME for a log in order, --next-observation NAME ... for lone "
-                "transitions, or --ends each if every row stands alone. Columns: "
-                f"{', '.join(self.log.names[:40])}",
-            )
-        return "flags"
-
-
-def is_array(kind: pa.DataType | None) -> bool:
-    return kind is not None and (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
-def fits(kind: pa.DataType | None) -> bool:
-    """Whether a column can be one number or category of an observation."""
-    return kind is None or not (
-        pa.types.is_nested(kind)
-        or pa.types.is_temporal(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    )
+    def record(self) -> dict[str, Any]:
+        """Roles and their columns for the provenance: what every log has first, lists next."""
+        order = ("action", "reward", "observation", "next_observation", "legal", "next_legal")
+        return {
+            role: list(columns) if ROLES[role].kind in ("observation", "mask") else columns[0]
+            for role in dict.fromkeys([*order, *ROLES])
+            if (columns := self.columns_of[role])
+        }

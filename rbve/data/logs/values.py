@@ -1,4 +1,4 @@
-"""Arrow columns to NumPy columns. Each function also says which rows hold a value."""
+"""Arrow types and columns to NumPy columns. Each function also says which rows hold a value."""
 
 from __future__ import annotations
 
@@ -10,10 +10,52 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbve.data.features import category_name
-from rbve.data.logs.roles import is_array
 
-TRUE = ("true", "t", "yes", "y", "1", "1.0")
-FALSE = ("false", "f", "no", "n", "0", "0.0")
+_TRUE = pa.array(["true", "t", "yes", "y", "1", "1.0"])
+_FALSE = pa.array(["false", "f", "no", "n", "0", "0.0"])
+
+
+def is_array(kind: pa.DataType | None) -> bool:
+    return kind is not None and (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    )
+
+
+def is_category(kind: pa.DataType) -> bool:
+    return is_text(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
+
+
+def is_time(kind: pa.DataType) -> bool:
+    return pa.types.is_temporal(kind) and not pa.types.is_interval(kind)
+
+
+def is_mask(kind: pa.DataType) -> bool:
+    """Arrays of numbers or truth values."""
+    inner = kind.value_type if is_array(kind) else None
+    return inner is not None and (is_number(inner) or pa.types.is_boolean(inner))
+
+
+def bare(kind: pa.DataType) -> pa.DataType:
+    """What a dictionary holds, or the type itself."""
+    return bare(kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def inner(kind: pa.DataType) -> pa.DataType:
+    """What arrays, or arrays of arrays, hold."""
+    return inner(kind.value_type) if is_array(kind) else kind
 
 
 def plain(column: pa.Array) -> pa.Array:
@@ -34,24 +76,8 @@ def plain(column: pa.Array) -> pa.Array:
     return column
 
 
-def is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
-
-
-def is_number(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    )
-
-
-def is_category(kind: pa.DataType) -> bool:
-    return is_text(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
-
-
 def present(column: pa.Array) -> np.ndarray:
+    """(N,) bool, which rows are not null."""
     if column.null_count == 0:
         return np.ones(len(column), bool)
     return column.is_valid().to_numpy(zero_copy_only=False)
@@ -72,10 +98,17 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return column.to_numpy(zero_copy_only=False), known
 
 
+def floats(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """(float64 values, NaN in empty cells; which cells are not empty)."""
+    values, known = numbers(column)
+    result = values.astype(np.float64)
+    result[~known] = np.nan
+    return result, known & ~np.isnan(result)
+
+
 def ticks(column: pa.Array) -> pa.Array:
     """Times as whole numbers in their own unit."""
-    width = column.type.bit_width
-    return column.view(pa.int32() if width == 32 else pa.int64())
+    return column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
 
 
 def flags(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -84,8 +117,8 @@ def flags(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if is_text(column.type):
         known = present(column)
         words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-        on = pc.is_in(words, pa.array(TRUE)).to_numpy(zero_copy_only=False)
-        off = pc.is_in(words, pa.array(FALSE)).to_numpy(zero_copy_only=False)
+        on = pc.is_in(words, _TRUE).to_numpy(zero_copy_only=False)
+        off = pc.is_in(words, _FALSE).to_numpy(zero_copy_only=False)
         return on, known, known & ~(on | off)
     values, known = numbers(column)
     if values.dtype.kind == "f":
@@ -113,32 +146,26 @@ def without_nan(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
 
 
-def names_in(column: pa.Array, limit: int) -> dict[str, int]:
-    """Different names in a column and their rows, a few beyond `limit` at most."""
-    counts = column.drop_null().value_counts()[: limit + 1]
-    found: dict[str, int] = {}
-    for each in counts.to_pylist():
-        name = category_name(each["values"])  # one for 9 and 9.0
-        found[name] = found.get(name, 0) + each["counts"]
-    return found
+def comparable(column: pa.Array) -> pa.Array:
+    """Ids as values that compare."""
+    column = without_nan(plain(column))
+    if pa.types.is_null(column.type):
+        return column.cast(pa.int8())
+    return ticks(column) if pa.types.is_temporal(column.type) else column
 
 
 def mask_columns(columns: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(N, columns) from one flag column per action; rows with any gap count as empty."""
-    found = [flags(column) for column in columns]
-    on, known, wrong = (np.stack([each[index] for each in found], axis=1) for index in range(3))
+    each = [flags(column) for column in columns]
+    on, known, wrong = (np.stack(part, axis=1) for part in zip(*each, strict=True))
     return on, np.all(known, axis=1), np.any(wrong, axis=1)
 
 
 def mask_arrays(column: pa.Array, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(N, width) from one column of arrays."""
     values, known, odd = arrays(column, (width,), np.dtype(np.float64))
     on = values == 1
     return on, known, odd | (known & ~(on | (values == 0)).all(axis=1))
-
-
-def inner(kind: pa.DataType) -> pa.DataType:
-    """What arrays, or arrays of arrays, hold."""
-    return inner(kind.value_type) if is_array(kind) else kind
 
 
 def shape_of(column: pa.Array) -> tuple[int, ...] | None:
@@ -163,31 +190,25 @@ def arrays(
     known = present(column)
     size = math.prod(shape)
     result = np.zeros((len(column), size), dtype)
-    held = column if known.all() else column.filter(pa.array(known))
-    flat = flattened(held, size)
+    flat = _flattened(column if known.all() else column.filter(pa.array(known)), size)
     wrong = np.zeros(len(column), bool)
     if flat is not None:
         result[known] = flat.reshape(-1, size)
         return result.reshape(-1, *shape), known, wrong
     # Only files with faults come here, so slow is fine.
     for row in np.flatnonzero(known):
-        values = flattened(column[int(row) : int(row) + 1], size)
-        if values is None:
-            wrong[row] = True
-            result[row] = np.nan if dtype.kind == "f" else 0
-        else:
-            result[row] = values
+        values = _flattened(column[int(row) : int(row) + 1], size)
+        wrong[row] = values is None
+        result[row] = (np.nan if dtype.kind == "f" else 0) if values is None else values
     return result.reshape(-1, *shape), known, wrong
 
 
-def flattened(column: pa.Array, size: int) -> np.ndarray | None:
+def _flattened(column: pa.Array, size: int) -> np.ndarray | None:
     """All numbers one after another, or None if rows differ in size or have gaps."""
     rows = len(column)
     while is_array(column.type):
-        if column.null_count:
-            return None
         lengths = pc.min_max(pc.list_value_length(column))
-        if lengths["min"] != lengths["max"]:
+        if column.null_count or lengths["min"] != lengths["max"]:
             return None
         column = column.flatten()
     if column.null_count or len(column) != rows * size:
@@ -196,6 +217,7 @@ def flattened(column: pa.Array, size: int) -> np.ndarray | None:
 
 
 def to_numpy(column: pa.Array) -> np.ndarray:
+    """Numbers without a gap, in their own type."""
     if pa.types.is_float16(column.type):  # plain() would widen it
         return column.to_numpy(zero_copy_only=False)
     return np.asarray(numbers(column)[0])

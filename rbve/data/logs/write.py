@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
-from rbve.data.logs.roles import SINGLE
+from rbve.data.logs.roles import ROLES
 from rbve.data.source import Source
 from rbve.files import refuse_to_overwrite, replacing
 
 # Column names that mean something to the reader, so features need others.
-RESERVED = (*SINGLE, "observation", "next_observation", "legal", "next_legal")
+RESERVED = tuple(ROLES)
 PREFIXES = ("legal:", "legal_", "next_legal:", "next_legal_", "next_observation_")
 
 

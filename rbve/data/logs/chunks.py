@@ -1,0 +1,226 @@
+"""Batches of a log to NumPy columns, one entry per row, and where episodes begin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from rbve.data.features import OTHER, Feature, is_finite32
+from rbve.data.logs import values
+from rbve.data.logs.checks import Report
+from rbve.data.logs.gather import Runs
+from rbve.data.logs.roles import ROLES, Chunk
+from rbve.data.logs.survey import Reading
+from rbve.data.logs.values import is_array
+
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class Chunks:
+    """Reads batches, which come in order."""
+
+    def __init__(self, reading: Reading, report: Report) -> None:
+        self.reading, self.report = reading, report
+        self.roles = reading.roles
+        self._action_index = {name: index for index, name in enumerate(reading.actions)}
+        self._mask_columns = {role: self._mask_order(role) for role in ("legal", "next_legal")}
+        self._runs = Runs()
+        self._before = (True, True)  # the row before ended an episode; was a final one
+
+    def chunk(self, batch: pa.RecordBatch, first: int) -> Chunk:
+        """The columns of all roles; `first` is the number of the batch's first row."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            chunk: Chunk = {}
+            for role in ROLES:
+                if self.roles[role]:
+                    chunk |= getattr(self, f"_{ROLES[role].kind}")(role, batch, first)
+            return chunk
+
+    def starts(self, batch: pa.RecordBatch, chunk: Chunk) -> np.ndarray:
+        """(N,) bool, which rows begin an episode."""
+        if self.roles["episode"]:
+            return self._runs.starts(values.comparable(batch.column(self.roles.one("episode"))))
+        if self.roles.cut != "flags":
+            return np.ones(len(batch), bool)
+        # After each end, and after the final row that may follow it.
+        final = ~chunk["decided"]
+        ended = final.copy()
+        for name in ("terminated", "truncated"):
+            if name in chunk:
+                ended |= chunk[name]
+        after_end = np.append(self._before[0], ended[:-1])
+        after_final = np.append(self._before[1], final[:-1])
+        self._before = bool(ended[-1]), bool(final[-1])
+        return after_end & (~final | after_final)
+
+    # What the columns of a role become, by its kind
+
+    def _id(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
+        name = self.roles.one(role)
+        self.report.rows(
+            "empty episode id",
+            ~values.present(values.comparable(batch.column(name))),
+            first,
+            lambda row: f"column {name!r} is empty; every row needs its episode's id",
+        )
+        return {}
+
+    def _time(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
+        times, known = values.numbers(batch.column(self.roles.one(role)))
+        return {role: times, "timed": known & ~_is_nan(times)}
+
+    def _amount(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
+        amounts, known = values.floats(batch.column(self.roles.one(role)))
+        return {role: amounts, "paid": known} if role == "reward" else {role: amounts}
+
+    def _flag(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
+        name = self.roles.one(role)
+        column = batch.column(name)
+        on, known, wrong = values.flags(column)
+        self.report.rows(
+            "bad flag",
+            wrong,
+            first,
+            lambda row: f"column {name!r} holds {shown(column, row)}; a flag is 0 or 1",
+        )
+        return {role: np.where(known, on, ROLES[role].empty)}
+
+    def _observation(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
+        names = self.roles[role]
+        obs, fault, seen = (
+            self._arrays(batch.column(names[0]))
+            if self.reading.features is None
+            else self._features(batch, names, self.reading.features.columns)
+        )
+        before = "next_" if role == "next_observation" else ""
+        return {f"{before}obs": obs, f"{before}fault": fault, f"{before}seen": seen}
+
+    def _arrays(self, column: pa.Array) -> Columns:
+        """(values, 0 where one is at fault, else −1; whether anything was observed)."""
+        column = values.plain(column)
+        if is_array(column.type):
+            obs, seen, wrong = values.arrays(column, self.reading.shape, self.reading.dtype)
+        else:  # observations of one number
+            numbers, seen = values.numbers(column)
+            obs, wrong = numbers.astype(self.reading.dtype), np.zeros(len(column), bool)
+        if obs.dtype.kind == "f":
+            wrong |= ~is_finite32(obs.reshape(len(obs), -1)).all(axis=1)
+        return obs, np.where(wrong | ~seen, 0, -1).astype(np.int32), seen
+
+    def _features(
+        self, batch: pa.RecordBatch, names: tuple[str, ...], features: tuple[Feature, ...]
+    ) -> Columns:
+        """(values, index of a column at fault or −1, whether anything was observed)."""
+        fault = np.full(len(batch), -1, np.int32)
+        obs = np.empty((len(batch), len(names)), self.reading.dtype)
+        seen = np.zeros(len(batch), bool)
+        for index, (name, feature) in enumerate(zip(names, features, strict=True)):
+            column = batch.column(name)
+            if feature.kind == "category":
+                codes = {category: code for code, category in enumerate(feature.categories)}
+                other = codes.get(OTHER, -1) if feature.other else -1
+                cells, known = values.codes(column, codes, other)
+                unread = cells < 0
+                good = known & ~unread
+            else:
+                cells, known = values.numbers(column)
+                good = known & is_finite32(cells) if cells.dtype.kind == "f" else known
+                known = known & ~_is_nan(cells)
+                unread = ~known
+            obs[:, index] = cells
+            if not good.all():
+                wrong = ~good if feature.missing == "error" else ~good & known
+                fault[wrong & (fault < 0)] = index
+                if obs.dtype.kind == "f":
+                    obs[~known | unread, index] = np.nan
+            seen |= known
+        return obs, fault, seen
+
+    def _decision(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
+        """Ids, −1 where there is none; of the action also which cells are not empty."""
+        name, actions = self.roles.one(role), self.reading.actions
+        column = batch.column(name)
+        if self.reading.by_id:
+            cells, known = values.numbers(column)
+            known = known & ~_is_nan(cells)
+            good = known & (np.floor(cells) == cells) & (cells >= 0) & (cells < len(actions))
+            ids = np.where(good, cells, -1).astype(np.int32)
+            kind, needs = (
+                "bad action",
+                f"; an action is a whole number from 0 to {len(actions) - 1}, and the cell of a "
+                "final row is empty",
+            )
+        else:
+            ids, known = values.codes(column, self._action_index)
+            kind, needs = (
+                "unknown action",
+                f", which is not in the action set ({_listed(actions)}); correct it or declare it "
+                "in --actions",
+            )
+        self.report.rows(
+            kind,
+            known & (ids < 0),
+            first,
+            lambda row: f"column {name!r} holds {shown(column, row)}{needs}",
+        )
+        return {role: ids, "decided": known} if role == "action" else {role: ids}
+
+    def _mask(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
+        """(N, actions) legal actions, all where a row says nothing; which rows say something."""
+        names, width = self.roles[role], len(self.reading.actions)
+        if len(names) == 1 and is_array(batch.column(names[0]).type):
+            column = values.plain(batch.column(names[0]))
+            on, known, wrong = values.mask_arrays(column, width)
+            lengths = values.lengths(column)
+            self.report.rows(
+                "mask width",
+                known & (lengths != width),
+                first,
+                lambda row: (
+                    f"column {names[0]!r} holds a mask of {lengths[row]} and there are {width} "
+                    "actions; masks have one entry per action"
+                ),
+            )
+            on[lengths != width] = True
+            wrong &= lengths == width
+        else:
+            columns = [batch.column(name) for name in self._mask_columns[role]]
+            on, known, wrong = values.mask_columns(columns)
+        self.report.rows(
+            "bad mask", wrong, first, lambda row: "the mask of legal actions is not all 0 and 1"
+        )
+        on[~known | wrong] = True
+        return {role: on, f"{role}_known": known}
+
+    def _mask_order(self, role: str) -> list[str]:
+        """The mask column of each action: by name where names agree, else in order."""
+        names, suffixes = self.roles[role], self.roles.suffixes[role]
+        actions = self.reading.actions
+        if not suffixes:
+            return []
+        if set(actions) <= set(suffixes):
+            return [names[suffixes.index(action)] for action in actions]
+        if len(names) != len(actions):
+            self.report.fatal(
+                "mask width",
+                f"{len(names)} columns of legal actions ({_listed(names)}) and {len(actions)} "
+                f"actions ({_listed(actions)}); masks have one column per action",
+            )
+        return list(names)
+
+
+def _is_nan(numbers: np.ndarray) -> np.ndarray:
+    return np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), bool)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+
+
+def shown(column: pa.Array, row: int) -> str:
+    """A cell as a message shows it."""
+    try:
+        text = repr(column[row].as_py())
+    except ValueError:  # times Python has no type for
+        text = str(column[row : row + 1].cast(pa.string())[0])
+    return text if len(text) <= 40 else f"{text[:40]}..."

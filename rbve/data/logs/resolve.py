@@ -1,0 +1,270 @@
+"""The options against the columns a log has: which column plays which role, and whether it can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from rbve.data.logs.checks import Report
+from rbve.data.logs.options import LogOptions
+from rbve.data.logs.roles import ROLES, Kind, Roles
+from rbve.data.logs.table import Log
+from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number, is_time
+from rbve.registry import did_you_mean
+
+# What data frames call a column of row numbers they add.
+_INDICES = ("", "__index_level_0__")
+# Names of columns that give the outcome away if they slip into the observation.
+_TELLTALE = {
+    "done": "terminated",
+    "terminal": "terminated",
+    "is_terminal": "terminated",
+    "timeout": "truncated",
+    "return": "episode_return",
+    "next_obs": "next_observation",
+    "next_state": "next_observation",
+}
+
+
+def flag(role: str) -> str:
+    """The option of the command line that names the role's column."""
+    return f"--{role.replace('_', '-')}"
+
+
+class Resolver:
+    """Finds the columns of the roles; `notes` say what was assumed."""
+
+    def __init__(self, log: Log, options: LogOptions, report: Report) -> None:
+        self.log, self.options, self.report = log, options, report
+        self.notes: list[str] = []
+
+    def roles(self) -> Roles:
+        """The columns of every role.
+
+        Raises:
+            ValueError: A column is missing, or named for roles that exclude each other.
+        """
+        self._refuse_duplicates()
+        columns = {
+            role: self._single(role)
+            for role, facts in ROLES.items()
+            if facts.kind not in ("observation", "mask")
+        }
+        masks = {role: self._masks(role) for role in ("legal", "next_legal")}
+        following = self._next_observation()
+        taken = [
+            name for names in (*columns.values(), *masks.values(), following) for name in names
+        ]
+        observation = self._observation(taken)
+        for role, names in columns.items():
+            if ROLES[role].hindsight and set(names) & set(observation):
+                self.report.fatal(
+                    "hindsight",
+                    f"column {names[0]!r} is the {role.replace('_', ' ')}, which nobody knows "
+                    "before deciding; leave it out of --observation",
+                )
+        if following and len(following) != len(observation):
+            self.report.fatal(
+                "missing column",
+                f"{len(following)} columns of the next observation and {len(observation)} of the "
+                f"observation ({', '.join(observation)}); name both in the same order",
+            )
+        columns |= {"observation": observation, "next_observation": following, **masks}
+        if not masks["legal"]:
+            columns["next_legal"] = ()
+        return Roles(
+            {role: columns[role] for role in ROLES},
+            self._cut(columns),
+            {role: self._suffixes(role, names) for role, names in masks.items()},
+        )
+
+    def _refuse_duplicates(self) -> None:
+        names = [name for name in self.log.names if name not in _INDICES]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            self.report.fatal(
+                "duplicate column", f"two columns are called {twice!r}; rename one of them"
+            )
+
+    def _single(self, role: str) -> tuple[str, ...]:
+        option = getattr(self.options, role)
+        name = role if option is None else option
+        if name in self.log.names:
+            return (name,)
+        if ROLES[role].required:
+            self.report.fatal("missing column", self._missing(name or role, f"pass --{role} NAME"))
+        if option:
+            self.report.fault("missing column", self._missing(option, f"correct {flag(role)}"))
+        return ()
+
+    def _missing(self, name: str, remedy: str) -> str:
+        names = self.log.names
+        known = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
+        text = f"no column {name!r}.{did_you_mean(name, names)} Columns: {known}; {remedy}"
+        if len(names) == 1 and not self.log.typed:
+            text += ", or --delimiter if another sign separates the fields"
+        return text
+
+    def _expand(self, role: str, patterns: tuple[str, ...], taken: list[str]) -> tuple[str, ...]:
+        """Names and prefixes to columns, in their order; prefixes pass over taken columns."""
+        columns: list[str] = []
+        for pattern in patterns:
+            if pattern in self.log.names:
+                columns.append(pattern)
+                continue
+            prefix = pattern.removesuffix("*")
+            matches = [
+                column
+                for column in self.log.names
+                if pattern.endswith("*") and column.startswith(prefix) and column not in taken
+            ]
+            if not matches:
+                self.report.fault("missing column", self._missing(pattern, f"correct {flag(role)}"))
+            columns += matches
+        return tuple(dict.fromkeys(columns))
+
+    def _masks(self, role: str) -> tuple[str, ...]:
+        option = getattr(self.options, role)
+        if option is not None:
+            return self._expand(role, (option,), []) if option else ()
+        if role in self.log.names:
+            return (role,)
+        by_name = [name for name in self.log.names if name.startswith(f"{role}:")]
+        numbered = [name for name in self.log.names if name.startswith(f"{role}_")]
+        numbers = {name.removeprefix(f"{role}_") for name in numbered}
+        if not by_name and numbers == set(map(str, range(len(numbers)))):
+            return tuple(numbered)
+        return tuple(by_name)
+
+    def _suffixes(self, role: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+        option = getattr(self.options, role)
+        if not columns or columns in ((role,), (option,)):
+            return ()
+        prefix = f"{role}:" if columns[0].startswith(f"{role}:") else f"{role}_"
+        if option is not None:
+            prefix = option.removesuffix("*")
+        return tuple(column.removeprefix(prefix) for column in columns)
+
+    def _next_observation(self) -> tuple[str, ...]:
+        patterns = self.options.next_observation
+        if patterns == ("",):
+            return ()
+        if patterns:
+            return self._expand("next_observation", patterns, [])
+        if "next_observation" in self.log.names:
+            return ("next_observation",)
+        return tuple(name for name in self.log.names if name.startswith("next_observation_"))
+
+    def _observation(self, taken: list[str]) -> tuple[str, ...]:
+        if self.log.own is not None:
+            return self.log.own.observation
+        patterns = self.options.observation
+        names = self._expand("observation", patterns, taken) if patterns else self._rest(taken)
+        if not names:
+            self.report.fatal(
+                "missing column", "no column is left as observation; pass --observation NAME ..."
+            )
+        arrays = [name for name in names if is_array(self.log.types.get(name))]
+        if arrays and len(names) > 1:
+            self.report.fatal(
+                "mixed types",
+                f"column {arrays[0]!r} holds arrays, which make an observation alone; pass "
+                f"--observation {arrays[0]}",
+            )
+        return names
+
+    def _rest(self, taken: list[str]) -> tuple[str, ...]:
+        """Every column without another use."""
+        if is_array(self.log.types.get("observation")):
+            return ("observation",)
+        rest = [name for name in self.log.names if name not in taken]
+        if set(rest) & set(_INDICES):
+            rest = [name for name in rest if name not in _INDICES]
+            self.notes.append("left out: a column without a name, which data frames number rows by")
+        unfit = [name for name in rest if not _is_scalar(self.log.types.get(name))]
+        names = [name for name in rest if name not in unfit]
+        if names:
+            self.notes.append(
+                f"--observation not given: taking every other column, {', '.join(names)}"
+            )
+        for name in names:
+            role = _TELLTALE.get(name.lower())
+            if role and getattr(self.options, role) in (None, ()):
+                self.notes.append(
+                    f"column {name!r} is taken as part of the observation; if it tells how the "
+                    f"decision came out, pass {flag(role)} {name}"
+                )
+        if unfit:
+            self.notes.append(f"left out, being neither numbers nor categories: {', '.join(unfit)}")
+        return tuple(names)
+
+    def _cut(self, columns: dict[str, tuple[str, ...]]) -> Literal["ids", "flags", "rows", "each"]:
+        if self.options.ends == "each":
+            if columns["episode"]:
+                self.report.fatal(
+                    "missing column",
+                    "--ends each makes every row an episode, and column "
+                    f"{columns['episode'][0]!r} says otherwise; pass --episode '' to leave it "
+                    "aside",
+                )
+            return "each"
+        if columns["episode"]:
+            return "ids"
+        if columns["next_observation"]:
+            known = columns["episode_return"]
+            self.notes.append(
+                "no episode column: each row is a transition of its own, without a reward-to-go"
+                f"{'' if known else ' or a return (--episode-return NAME)'}; pass --episode NAME "
+                "if rows belong together"
+            )
+            return "rows"
+        if not columns["terminated"] and not columns["truncated"]:
+            self.report.fatal(
+                "missing column",
+                "nothing says where episodes begin; pass --episode NAME, or --terminated NAME or "
+                "--truncated NAME for a log in order, --next-observation NAME ... for lone "
+                "transitions, or --ends each if every row stands alone. Columns: "
+                f"{', '.join(self.log.names[:40])}",
+            )
+        return "flags"
+
+
+def _is_scalar(kind: pa.DataType | None) -> bool:
+    """Whether a column can be one number or category of an observation."""
+    return kind is None or not (
+        pa.types.is_nested(kind)
+        or pa.types.is_temporal(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+def _is_word(kind: pa.DataType) -> bool:
+    return is_number(kind) or is_category(kind)
+
+
+# Types that may hold what is meant, and what to say of others. Values are checked row by row.
+_FITS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
+    "id": (lambda kind: _is_word(kind) or is_time(kind), "one id in each row"),
+    "time": (lambda kind: is_number(kind) or is_time(kind), "numbers or times"),
+    "amount": (is_number, "numbers"),
+    "flag": (_is_word, "0 and 1, or true and false"),
+    "decision": (_is_word, "ids or names of actions"),
+    "mask": (is_mask, "arrays of 0 and 1, or a prefix such as 'legal_*' instead"),
+}
+
+
+def refuse_unfit(log: Log, roles: Roles, report: Report) -> None:
+    """Refuse columns whose type cannot hold what their role needs."""
+    for kind in _FITS:
+        for role, column in roles.of_kind(kind):
+            fits, needed = _FITS["flag" if roles.suffixes.get(role) else kind]
+            if not fits(bare(log.types[column])):
+                report.fatal(
+                    "mixed types",
+                    f"column {column!r} holds {log.types[column]}, and needs {needed}; convert it "
+                    "or name another column",
+                )

@@ -1,0 +1,299 @@
+"""The types of a text file's columns, from what stands in all of their rows; times by a format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rbve.data.logs.checks import Report
+from rbve.data.logs.options import LogOptions
+from rbve.data.logs.roles import Kind, Roles
+
+_NUMBER = r"^[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|(?i:inf|infinity|nan))$"
+_BOOLS = pa.array(["true", "false"])
+_THOUSANDS = r"^[-+]?\d{1,3}([.,' \u00a0]\d{3})+([.,]\d+)?$"
+_TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))  # without and with a zone
+_DAYS = ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y", "%Y{0}%m{0}%d", "%d{0}%m{0}%y", "%m{0}%d{0}%y")
+_DATES = (*(day.format(sign) for day in _DAYS for sign in "./-"), "%d %b %Y", "%d-%b-%Y")
+_HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
+_FORMATS = tuple(date + hour for date in _DATES for hour in _HOURS)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class _Cell(NamedTuple):
+    row: int
+    text: str
+
+
+@dataclass
+class TextColumn:
+    """What a column of texts held so far, and the types that could read all of it."""
+
+    decimal: str = "."  # the sign before decimals
+    format: str | None = None  # all texts are times written so
+    whole: bool = True  # all numbers are whole and fit 64 bits
+    bools: bool = True  # all words are "true" or "false"
+    plus: bool = False  # some numbers have a sign "+"
+    swapped: bool = True  # all words are numbers with the other decimal sign
+    times: tuple[pa.DataType, ...] = _TIMES  # those that ISO 8601 would write all words of
+    formats: tuple[str, ...] = _FORMATS  # that would read all words, if ISO 8601 would not
+    number: _Cell | None = None  # the first of them
+    word: _Cell | None = None
+
+    def add(self, texts: pa.Array, first: int) -> pa.Array | None:
+        """Take in a block of cleaned texts, whose first row is number `first`.
+
+        Returns:
+            The block as numbers, None once the column cannot be one of numbers.
+        """
+        if self.format is not None:
+            self._add_times(texts, first)
+            return None
+        if self.word is None:
+            # Casts that fail are slow, so none is tried that failed before.
+            numbers = pointed(texts, self.decimal)
+            values = _numbers(numbers, pa.int64()) if self.whole else None
+            self.whole = values is not None
+            values = _numbers(numbers, pa.float64()) if values is None else values
+            if values is not None:
+                if self.number is None and texts.null_count < len(texts):
+                    self.number = _first(texts, pc.is_valid(texts), first)
+                return values
+        if self._add_words(texts, first):
+            return None
+        self.plus = True
+        return self.cast(texts, pa.float64()) if self.word is None else None
+
+    def _add_words(self, texts: pa.Array, first: int) -> bool:
+        """Whether there is one, and not only numbers that Arrow does not read."""
+        words = pc.unique(texts).drop_null()
+        numeric = pc.match_substring_regex(pointed(words, self.decimal), _NUMBER)
+        if self.number is None and pc.any(numeric).as_py():
+            self.number = _first(texts, pc.is_in(texts, words.filter(numeric)), first)
+        words = words.filter(pc.invert(numeric))
+        if not len(words):
+            return False
+        if self.word is None:
+            self.word = _first(texts, pc.is_in(texts, words), first)
+        self.bools &= bool(pc.all(pc.is_in(pc.utf8_lower(words), _BOOLS)).as_py())
+        other = pointed(words, "," if self.decimal == "." else ".")
+        self.swapped = self.swapped and pc.all(pc.match_substring_regex(other, _NUMBER)).as_py()
+        self.times = tuple(kind for kind in self.times if _numbers(words, kind) is not None)
+        if not self.times:
+            self.formats = _fitting(words, self.formats)
+        return True
+
+    def _add_times(self, texts: pa.Array, first: int) -> None:
+        if self.word is None:
+            wrong = pc.and_(pc.is_valid(texts), pc.is_null(times(texts, self.format or "")))
+            if pc.any(wrong).as_py():
+                self.word = _first(texts, wrong, first)
+                self.formats = _fitting(pc.unique(texts).drop_null(), _FORMATS)
+
+    def cast(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Cleaned texts as the type settled on."""
+        if kind == pa.string():
+            return texts
+        if kind == pa.bool_():
+            return pc.equal(pc.utf8_lower(texts), "true")
+        if kind in _TIMES:
+            return texts.cast(kind) if self.format is None else times(texts, self.format)
+        numbers = pointed(texts, self.decimal)
+        return (pc.replace_substring_regex(numbers, r"^\+", "") if self.plus else numbers).cast(
+            kind
+        )
+
+
+def _first(texts: pa.Array, matching: pa.Array, first: int) -> _Cell:
+    row = int(np.argmax(matching.to_numpy(zero_copy_only=False)))
+    return _Cell(first + row, texts[row].as_py())
+
+
+def cleaned(column: pa.Array) -> pa.Array:
+    """Without blanks around texts; missing where nothing is left, or a word that says so."""
+    column = pc.ascii_trim_whitespace(column)
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
+def pointed(texts: pa.Array, decimal: str) -> pa.Array:
+    """With a point before decimals, and a comma where a point was, which makes it no number."""
+    if decimal == ".":
+        return texts
+    for old, new in ((".", "\0"), (",", "."), ("\0", ",")):
+        texts = pc.replace_substring(texts, old, new)
+    return texts
+
+
+def _numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Texts as values, None where one is none. A sample goes first: failures cost time."""
+    try:
+        texts[:8].cast(kind)
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _time_type(format: str) -> pa.DataType:
+    return pa.timestamp("us", "UTC" if "%z" in format else None)
+
+
+def times(texts: pa.Array, format: str) -> pa.Array:
+    """Texts as times; missing where one is not written so.
+
+    Arrow is fast, but takes the 31st of February for the 2nd of March and '24' for a year of four
+    digits, and does not know %f. So what may be wrong is read again by Python.
+    """
+    kind = _time_type(format)
+    values = pc.strptime(texts, format=format, unit="us", error_is_null=True).cast(kind)
+    plain = values.cast(pa.int64()).cast(pa.timestamp("us"))
+    doubtful = pc.or_(pc.less_equal(pc.day(plain), 3), pc.less(pc.year(plain), 1000))
+    doubtful = pc.and_(pc.is_valid(texts), doubtful.fill_null(True))
+    again = pc.unique(texts.filter(doubtful))
+    if not len(again):
+        return values
+    ticks = pa.array([_microseconds(text, format) for text in again.to_pylist()], pa.int64())
+    read_again = ticks.take(pc.index_in(texts, again)).cast(pa.timestamp("us")).cast(kind)
+    return pc.if_else(doubtful, read_again, values)
+
+
+def _microseconds(text: str, format: str) -> int | None:
+    """Since 1970; None where the text is not written so."""
+    try:
+        time = datetime.strptime(text, format)
+    except ValueError:
+        return None
+    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _fitting(texts: pa.Array, formats: Iterable[str]) -> tuple[str, ...]:
+    """Those formats that all texts are written in; a sample goes first."""
+    return tuple(
+        format
+        for format in formats
+        if not times(texts[:8], format).null_count and not times(texts, format).null_count
+    )
+
+
+def _advice(formats: tuple[str, ...]) -> str:
+    """Which option would read times that all of these formats fit."""
+    if not formats:
+        return "say how it is written with --time-format, as in --time-format '%d.%m.%Y %H:%M'"
+    options = [f"--time-format '{format}'" for format in formats[:2]]
+    if len(options) == 1:
+        return f"pass {options[0]}"
+    first = ["the day" if f.startswith("%d") else "the month" for f in formats[:2]]
+    return f"pass {options[0]} if {first[0]} comes first, {options[1]} if {first[1]} does"
+
+
+class Settler:
+    """Settles types; what cannot be read as its role needs it is collected in `unread`."""
+
+    def __init__(self, roles: Roles, options: LogOptions, report: Report) -> None:
+        self.roles, self.options, self.report = roles, options, report
+        self.unread: list[str] = []
+        # A column in two roles is what the first of these kinds needs.
+        kinds: tuple[Kind, ...] = ("id", "flag", "mask", "time", "amount", "decision")
+        self._kinds: dict[str, Kind] = {
+            column: kind for kind in reversed(kinds) for _, column in roles.of_kind(kind)
+        }
+        following = zip(roles["next_observation"], roles["observation"], strict=False)
+        self._declared_as = dict(following)
+
+    def type(self, name: str, seen: TextColumn) -> pa.DataType:
+        """Roles come first: a column may have to be a number whatever it holds."""
+        kind = self._kinds.get(name)
+        number = pa.int64() if seen.whole else pa.float64()
+        if kind == "id":
+            return number if seen.whole and seen.word is None else pa.string()
+        if kind in ("flag", "mask"):
+            return pa.string()  # told apart word by word
+        if kind == "time":
+            return self._time(name, seen, number)
+        if seen.word is None:
+            return pa.float64() if kind == "amount" else number
+        if kind == "amount":
+            self._refuse(name, seen.word, f"and needs a number; {self._amend(seen.word.text)}")
+            return pa.float64()
+        if not self._declared(name, kind):
+            self._refuse_unclear(name, seen, seen.word, kind)
+        return pa.bool_() if seen.bools and seen.number is None else pa.string()
+
+    def _declared(self, name: str, kind: Kind | None) -> bool:
+        """Whether the user said that the column holds names, numbers among them."""
+        return self._declared_as.get(name, name) in self.options.categorical or (
+            bool(self.options.actions) and kind == "decision"
+        )
+
+    def _time(self, name: str, seen: TextColumn, number: pa.DataType) -> pa.DataType:
+        format = self.options.time_format
+        if format is not None:
+            if seen.word is not None:
+                other = f"; {_advice(seen.formats)}" if seen.formats else "; correct either"
+                self._refuse(name, seen.word, f"which is not a time as in '{format}'{other}")
+            return _time_type(format)
+        if seen.word is None:
+            return number
+        if seen.number is None and seen.times:
+            return seen.times[0]
+        self._refuse(
+            name,
+            seen.word,
+            "and needs a number, or a date as in 2024-05-31 14:00 in all rows; if these are times, "
+            f"{_advice(() if seen.times else seen.formats)}",
+        )
+        return number
+
+    def _refuse_unclear(self, name: str, seen: TextColumn, word: _Cell, kind: Kind | None) -> None:
+        """Words that may be a slip, or numbers or dates of another spelling."""
+        categorical = f"--categorical {name}"
+        if seen.number is not None:
+            remedy = f"pass {categorical}"
+            remedy = "declare the set with --actions" if kind == "decision" else remedy
+            self._refuse(
+                name,
+                word,
+                f"and a number ({seen.number.text}) in {self.report.place(seen.number.row)}; "
+                f"{self._amend(word.text)}, or, if these are names, {remedy}",
+            )
+        elif kind == "decision":
+            return
+        elif seen.times or seen.formats:
+            written = "" if seen.times else f" ({_advice(seen.formats)})"
+            self._refuse(
+                name,
+                word,
+                f"a date, which is neither a quantity nor a category; pass --time {name} if it "
+                f"orders the rows{written}, or leave it out of --observation, or pass "
+                f"{categorical} if these are names",
+            )
+        elif seen.swapped:
+            self._refuse(
+                name,
+                word,
+                f"which is no number as it stands; {self._amend(word.text)}, or "
+                f"{categorical} if these are names",
+            )
+
+    def _refuse(self, name: str, at: _Cell, text: str) -> None:
+        place = self.report.place(at.row)
+        self.unread.append(f"{place}: column {name!r} holds {at.text[:40]!r}, {text}")
+
+    def _amend(self, text: str) -> str:
+        """What would make a number of it."""
+        decimal = self.options.decimal or "."
+        other = "," if decimal == "." else "."
+        number = re.match(_NUMBER, pointed(pa.array([text]), other)[0].as_py())
+        if re.match(_THOUSANDS, text):
+            export = "thousands separators are not read: export the file without them"
+            if number:
+                return f"pass --decimal {other} if {other!r} stands before decimals ({export})"
+            return export
+        return f"pass --decimal {other} to read it" if number else "correct it"
