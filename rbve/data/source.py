@@ -1,10 +1,13 @@
-"""A Source: a dataset read part by part, so that none has to fit into memory."""
+"""A Source: a dataset read part by part, so that none has to fit into memory; its faults."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import numpy as np
 
 from rbve.data.dataset import Dataset
 
@@ -24,6 +27,62 @@ OnFault = Callable[[Fault], None]
 def refuse(fault: Fault) -> None:
     """What readers do by default. An audit collects faults instead and reads on."""
     raise ValueError(fault.text)
+
+
+class Report:
+    """Passes each fault on, once, as the file and a line about it."""
+
+    def __init__(self, path: Path, on_fault: OnFault) -> None:
+        self.path, self.on_fault = path, on_fault
+        self.place: Callable[[int], str] = lambda row: f"row {row}"
+        self._reported: set[str] = set()
+        self._unread: list[str] = []  # what could not be read as it stands
+
+    def fault(self, kind: str, text: str) -> None:
+        text = _one_line(text)
+        if text not in self._reported:
+            self._reported.add(text)
+            self.on_fault(Fault(kind, f"{self.path}: {text}"))
+
+    def unreadable(self, kind: str, text: str) -> None:
+        """For what is there and was not understood; `stop` before anything rests on it."""
+        self._unread.append(_one_line(text))
+        self.fault(kind, text)
+
+    def stop(self) -> None:
+        """Refuse what was unreadable, also where faults are collected."""
+        if self._unread:
+            more = f" ({len(self._unread) - 1} more like it)" if len(self._unread) > 1 else ""
+            raise ValueError(f"{self.path}: {self._unread[0]}{more}")
+
+    def fatal(self, kind: str, text: str) -> NoReturn:
+        """For what leaves nothing to read on with."""
+        self.fault(kind, text)
+        raise ValueError(f"{self.path}: {_one_line(text)}")
+
+    def row(self, kind: str, row: int, text: str, like_it: int = 0) -> None:
+        more = f" ({like_it} more rows like it)" if like_it else ""
+        self.fault(kind, f"{self.place(row)}: {text}{more}")
+
+    def rows(self, kind: str, wrong: np.ndarray, first: int, text: Callable[[int], str]) -> None:
+        """The first row that is wrong, counted from `first`; `text` takes its index in `wrong`."""
+        if wrong.any():
+            index = int(np.argmax(wrong))
+            self.row(kind, first + index, text(index), int(wrong.sum()) - 1)
+
+    def damage(self, error: BaseException, row: int) -> None:
+        """`row` is the first that could not be read."""
+        words = str(error).split("\n")[0] or type(error).__name__
+        self.fault(
+            "damaged file",
+            f"cannot be read from {self.place(row)} on ({words}); the file is cut off or damaged, "
+            "copy or export it again",
+        )
+
+
+def _one_line(text: str) -> str:
+    """Names and values of a file may hold anything."""
+    return " ".join(text.splitlines())
 
 
 @dataclass

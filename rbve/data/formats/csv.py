@@ -15,10 +15,9 @@ import pyarrow.csv as arrow_csv
 
 from rbve.data.dataset import Dataset
 from rbve.data.logs import LogOptions, read_log
-from rbve.data.logs.checks import Report
 from rbve.data.logs.table import COMPRESSION, TextLog
 from rbve.data.logs.write import write_file
-from rbve.data.source import OnFault, Source, refuse
+from rbve.data.source import OnFault, Report, Source, refuse
 
 __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
 

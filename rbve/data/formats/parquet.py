@@ -20,12 +20,11 @@ from rbve.data.dataset import Dataset
 from rbve.data.episode import action_names
 from rbve.data.features import Features
 from rbve.data.logs import LogOptions, read_log
-from rbve.data.logs.checks import Report
 from rbve.data.logs.table import DAMAGE, Own
 from rbve.data.logs.write import observation_names, write_file
 from rbve.data.manifest import check_provenance
 from rbve.data.pages import absurdity
-from rbve.data.source import OnFault, Source, refuse
+from rbve.data.source import OnFault, Report, Source, refuse
 
 __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
 

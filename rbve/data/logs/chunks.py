@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from rbve.data.features import OTHER, Feature, is_finite32
 from rbve.data.logs import values
-from rbve.data.logs.checks import Report
-from rbve.data.logs.gather import Runs
+from rbve.data.logs.order import Runs
 from rbve.data.logs.roles import ROLES, Chunk
 from rbve.data.logs.survey import Reading
 from rbve.data.logs.values import is_array
+from rbve.data.source import Report
 
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from rbve.data.dataset import Dataset
-from rbve.data.logs.checks import Checks, Report
+from rbve.data.logs.checks import Checks
 from rbve.data.logs.chunks import Chunks, shown
-from rbve.data.logs.gather import Interleaved
-from rbve.data.logs.grouping import Spilled, episode_order, in_episodes, whole_episodes
+from rbve.data.logs.order import Interleaved, Spilled, episode_order, in_episodes, whole_episodes
 from rbve.data.logs.roles import ROLES, Assembly, Chunk
 from rbve.data.logs.survey import Reading
 from rbve.data.logs.table import Log
-from rbve.data.source import PART_BYTES
+from rbve.data.source import PART_BYTES, Report
 
 _ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked on
 _Table = tuple[Chunk, int, bool]  # whole episodes, number of their first row, whether they are last

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rbve.data.features import Feature, category_name
 from rbve.data.logs.values import numbers, plain, without_nan
@@ -104,82 +102,3 @@ class Ids:
         self.occurs[values[small].astype(np.int64)] = True
         if (whole & ~small).any():
             self.beyond = max(self.beyond, float(values[whole & ~small].max()))
-
-
-class Runs:
-    """Where the value of a column changes, over its batches; an empty cell goes with the last."""
-
-    def __init__(self) -> None:
-        self._last: pa.Scalar | None = None  # value of the row before
-
-    def starts(self, column: pa.Array) -> np.ndarray:
-        """(N,) bool, which rows begin a run of equal values."""
-        if column.null_count:
-            column = pc.fill_null_forward(self._continued(column))
-        changed = pc.not_equal(column[1:], column[:-1]).fill_null(True)
-        result = np.append(True, changed.to_numpy(zero_copy_only=False))
-        if self._last is not None:
-            result[0] = column[0] != self._last
-        self._last = column[len(column) - 1]
-        return result
-
-    def _continued(self, column: pa.Array) -> pa.Array:
-        if column[0].is_valid or self._last is None:
-            return column
-        return pa.concat_arrays([pa.array([self._last.as_py()], column.type), column[1:]])
-
-
-class Interleaved(NamedTuple):
-    """Rows of an episode that do not stand together."""
-
-    episode: np.ndarray  # (R,) int32 per row of the file, episodes counted as they first appear
-    rows: tuple[int, int]  # where an id begins and where again
-
-
-class EpisodeOrder:
-    """Finds out whether the rows of each episode stand together, from a column of ids."""
-
-    def __init__(self) -> None:
-        self._runs = Runs()
-        self._keys: list[np.ndarray] = []  # of each run: the id, or a hash of its text
-        self._numbers: list[np.ndarray] | None = []  # of texts: the id as a number
-        self._starts: list[np.ndarray] = []
-        self._rows = 0
-
-    def add(self, ids: pa.Array, as_numbers: pa.Array | None = None) -> None:
-        """The next batch; of texts `as_numbers` too, as long as all are whole."""
-        first = np.flatnonzero(self._runs.starts(ids))
-        values = ids.take(pa.array(first))
-        if pa.types.is_integer(values.type) and not values.null_count:
-            self._keys.append(values.to_numpy(zero_copy_only=False).astype(np.int64))
-        else:
-            # Of their texts: equal hashes have, among others, the numbers -1 and -2.
-            self._keys.append(
-                np.array([hash(str(value)) for value in values.to_pylist()], np.int64)
-            )
-        if as_numbers is None or not pa.types.is_integer(as_numbers.type):
-            self._numbers = None
-        elif self._numbers is not None:
-            chosen = as_numbers.take(pa.array(first)).fill_null(np.iinfo(np.int64).min)
-            self._numbers.append(chosen.to_numpy(zero_copy_only=False))
-        self._starts.append(self._rows + first)
-        self._rows += len(ids)
-
-    def interleaved(self) -> Interleaved | None:
-        """None where the rows of each episode stand together."""
-        if not self._keys:
-            return None
-        start, key = np.concatenate(self._starts), np.concatenate(self._numbers or self._keys)
-        run = np.append(True, key[1:] != key[:-1])  # 7 and 07 are one number
-        start, key = start[run], key[run]
-        if (key[1:] > key[:-1]).all():
-            return None
-        _, seen, code = np.unique(key, return_index=True, return_inverse=True)
-        if len(seen) == len(key):
-            return None
-        again = int(np.flatnonzero(seen[code] < np.arange(len(key)))[0])
-        by_appearance = np.empty(len(seen), np.int32)
-        by_appearance[np.argsort(seen)] = np.arange(len(seen))
-        lengths = np.diff(np.append(start, self._rows))
-        rows = int(start[seen[code[again]]]), int(start[again])
-        return Interleaved(np.repeat(by_appearance[code], lengths), rows)

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from rbve.data.features import OTHER, Feature, Features
-from rbve.data.logs.checks import Report
-from rbve.data.logs.gather import EXACT, MAX_ACTIONS, EpisodeOrder, Ids, Numbers, Words
+from rbve.data.logs.gather import EXACT, MAX_ACTIONS, Ids, Numbers, Words
 from rbve.data.logs.options import LogOptions
+from rbve.data.logs.order import EpisodeOrder
 from rbve.data.logs.roles import Roles
 from rbve.data.logs.table import Log
 from rbve.data.logs.values import inner, is_array, is_category, is_number, plain, shape_of, to_numpy
+from rbve.data.source import Report
 
 MAX_CATEGORIES = 1000
 MAX_RARE = 100_000  # names counted to find out which are rare

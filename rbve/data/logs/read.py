@@ -8,16 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.logs.checks import Report
 from rbve.data.logs.episodes import parts
-from rbve.data.logs.gather import EpisodeOrder
 from rbve.data.logs.options import LogOptions
+from rbve.data.logs.order import EpisodeOrder
 from rbve.data.logs.resolve import Resolver, refuse_unfit
 from rbve.data.logs.roles import Roles
 from rbve.data.logs.survey import Reading, Survey
 from rbve.data.logs.table import Log, Own, TextLog
 from rbve.data.logs.values import bare, comparable, is_array, is_category, is_mask, is_number
-from rbve.data.source import Source
+from rbve.data.source import Report, Source
 
 _MOST_NUMBERS = 1 << 31  # of one observation
 

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from rbve.data.logs.checks import Report
 from rbve.data.logs.options import LogOptions
 from rbve.data.logs.roles import ROLES, Kind, Roles
 from rbve.data.logs.table import Log
 from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number, is_time
+from rbve.data.source import Report
 from rbve.registry import did_you_mean
 
 # What data frames call a column of row numbers they add.

@@ -10,15 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from rbve.data.features import Features
-from rbve.data.logs.gather import (
-    MAX_ACTIONS,
-    Ids,
-    Interleaved,
-    Numbers,
-    Words,
-)
+from rbve.data.logs.gather import MAX_ACTIONS, Ids, Numbers, Words
 from rbve.data.logs.infer import Inference
 from rbve.data.logs.options import LogOptions
+from rbve.data.logs.order import Interleaved
 from rbve.data.logs.resolve import refuse_unfit
 from rbve.data.logs.roles import Roles
 from rbve.data.logs.table import TextLog

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from rbve.data.features import NULLS, Features
-from rbve.data.logs.checks import Report
 from rbve.data.logs.options import LogOptions
 from rbve.data.logs.types import TextColumn, cleaned
+from rbve.data.source import Report
 
 # What Arrow, and Python beneath it, raise on files that are not what they claim.
 DAMAGE = (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError, EOFError)
