@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 import difflib
+import hashlib
 import importlib
+import importlib.util
+import sys
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -47,6 +51,44 @@ def summary(folder: Path, name: str, function: str | None = None) -> str:
         tree = next(node for node in functions if node.name == function)
     doc = ast.get_docstring(tree)
     return (doc or name).splitlines()[0].rstrip(".")
+
+
+_loading = threading.RLock()
+_loaded: dict[tuple[Path, str], ModuleType] = {}
+
+
+def version(file: Path) -> str:
+    """Hash of a user's file: an edited one is another."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+
+
+def load_file(file: Path, kind: str) -> ModuleType:
+    """Execute a file of the user's, once for each content: its classes are the same everywhere.
+
+    Raises:
+        ValueError: There is no such file, or it fails; what it raised is the cause.
+    """
+    if not file.is_file():
+        raise ValueError(f"{file}: no such {kind} file")
+    mark = version(file)
+    with _loading:
+        if (file.absolute(), mark) not in _loaded:
+            _loaded[file.absolute(), mark] = _execute(file, f"rbve_user_{file.stem}_{mark}")
+        return _loaded[file.absolute(), mark]
+
+
+def _execute(file: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, file.absolute())
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{file}: cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ValueError(f"{file}: cannot be imported: {type(error).__name__}: {error}") from error
+    return module
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> ValueError:

@@ -17,11 +17,7 @@ and, where the default does not serve,
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import importlib.util
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,40 +81,12 @@ def built_in(name: str) -> Algorithm:
 
 def version(path: Path) -> str:
     """Of an algorithm file: the hash of its source."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return registry.version(path)
 
 
 def from_file(name: str) -> Algorithm:
-    path = Path(name)
-    if not path.is_file():
-        raise ValueError(f"{path}: no such algorithm file")
-    mark = version(path)
-    return from_module(name, load_file(path.absolute(), mark), mark)
-
-
-_loading = threading.RLock()
-_loaded: dict[tuple[Path, str], ModuleType] = {}
-
-
-def load_file(path: Path, mark: str) -> ModuleType:
-    """Executed once for each content, so that its classes are the same in every caller."""
-    with _loading:
-        if (path, mark) not in _loaded:
-            _loaded[path, mark] = execute(path, f"rbve_user_{path.stem}_{mark}")
-        return _loaded[path, mark]
-
-
-def execute(path: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{path}: cannot be imported as an algorithm file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up by name
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
-    return module
+    module = registry.load_file(Path(name), "algorithm")
+    return from_module(name, module, version(Path(name)))
 
 
 def from_module(name: str, module: ModuleType, version: str = "") -> Algorithm:

@@ -20,7 +20,11 @@ EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in exper
 def command(
     name: Positional[
         Annotated[
-            tuple[str, ...], arg(metavar="NAME", help=f"One or more of {EXPERIMENTS}; or all.")
+            tuple[str, ...],
+            arg(
+                metavar="NAME",
+                help=f"One or more of {EXPERIMENTS}; or all; or a path to a .py file of your own.",
+            ),
         ]
     ],
     /,
@@ -29,7 +33,7 @@ def command(
     noise: tuple[float, ...] = (),
     executor: ExecutorName = DEFAULT,
 ) -> None:
-    """Run figures or tables of the paper: record the data, train, evaluate; then `rbve report OUT`.
+    """Run experiments of the paper, or your own: record, train, evaluate; then `rbve report OUT`.
 
     Run the same command again after an interruption: recordings, runs and rows go on where they
     stopped. Experiments in one folder share recordings and equal runs.
@@ -42,20 +46,22 @@ def command(
     """
     from rbve import backend
     from rbve.files import locked
+    from rbve.paper import reproduce as study
 
     need_one("NAME", name)
     backend.prepare()
-    named = experiments.names() if "all" in name else name
-    loaded = {each: experiments.load(each) for each in named}
+    loaded = experiments.load_all(name)
     trained = {
         k: each.with_noise(noise) if noise else each
         for k, each in loaded.items()
         if isinstance(each, experiments.Experiment)
     }
     if noise and not trained:
-        raise ValueError(f"--noise is for experiments with data; {', '.join(named)} needs none")
+        raise ValueError(f"--noise is for experiments with data; {', '.join(loaded)} needs none")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out}: is a file; give a folder with --out")
+    for asked in trained.values():
+        study.check(asked, study.scale_named(scale))
     with locked(out):
         for each, experiment in loaded.items():
             if isinstance(experiment, experiments.Theory):
@@ -87,11 +93,14 @@ def _run_study(
     from rbve.audit.verdict import counted
     from rbve.data.manifest import is_recorded
     from rbve.paper import reproduce as study
+    from rbve.paper import results
     from rbve.paper.audits import write_audits
     from rbve.paper.frames import write_strips
     from rbve.training.run import is_finished
 
     size = study.scale_named(scale)
+    for name, experiment in chosen.items():
+        _console.show_notes(results.changes(out, name, experiment))
     wanted = study.recordings(list(chosen.values()), size)
     missing = [each for each in wanted if not is_recorded(each.folder(out))]
     with _console.bar(f"recording {counted(len(missing), 'dataset')}", len(missing), "") as bar:

@@ -39,9 +39,8 @@ def load(name: str, noise: float = 0.0) -> Env | HostEnv:
 
     With probability `noise` the environment executes a uniformly random action.
     """
+    check_known(name)
     kind, colon, option = name.partition(":")
-    if kind not in ADAPTERS and kind not in names():
-        raise ValueError(_unknown(name, kind))
 
     from rbve.envs import base
 
@@ -56,6 +55,13 @@ def load(name: str, noise: float = 0.0) -> Env | HostEnv:
         return base.NoisyHostEnv(outside, noise) if noise > 0.0 else outside
     env: Env = make(**_options(name, make, option)) if colon else make()
     return base.with_action_noise(env, noise)
+
+
+def check_known(name: str) -> None:
+    """ValueError where no file here makes such an environment; nothing is loaded."""
+    kind = name.partition(":")[0]
+    if kind not in ADAPTERS and kind not in names():
+        raise ValueError(_unknown(name, kind))
 
 
 class NotHere(ValueError):

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from rbve import report, rows
 from rbve.paper.judging.judge import Judged, judge_all
-from rbve.paper.results import EXPERIMENTS, THEORY
+from rbve.paper.results import EXPERIMENTS, THEORY, jobs_of
 from rbve.rows import Run
 
 TITLE = "The paper's claims, measured"
+OWN_TITLE = "A study"  # of users' experiments alone
 
 
 class Findings(NamedTuple):
@@ -19,7 +20,8 @@ class Findings(NamedTuple):
 
     paths: Sequence[Path]
     runs: Sequence[Run]
-    judged: Sequence[Judged]  # the paper's claims; empty where no study was run
+    judged: Sequence[Judged]  # the paper's claims; empty where none of its experiments was run
+    studied: bool = True  # with experiments, which make a page of their own
 
 
 def read(paths: Iterable[str | Path]) -> Findings:
@@ -30,7 +32,8 @@ def read(paths: Iterable[str | Path]) -> Findings:
         path for path in given if (path / EXPERIMENTS).is_dir() or not (path / THEORY).is_dir()
     ]
     runs = rows.find(trained)
-    return Findings(given, runs, judge_all(given, runs))
+    judged = judge_all(given, runs)
+    return Findings(given, runs, judged, bool(judged or jobs_of(given)))
 
 
 def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
@@ -42,7 +45,7 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
 
 
 def write_page(found: Findings, out: str | Path) -> Path:
-    if not found.judged:
+    if not found.studied:
         return report.write_report(found.paths, out)
     from rbve.paper import pages
     from rbve.paper.pages import claims_table
@@ -51,9 +54,10 @@ def write_page(found: Findings, out: str | Path) -> Path:
     from rbve.report.summary import group
 
     groups = group(found.runs)
-    files = {
-        "summary.csv": encode(table.as_csv(groups)),
-        "claims.csv": encode(claims_table.as_csv(found.judged)),
-    }
-    sections = [claims_table.section(found.judged), *pages.sections(found.paths, found.runs)]
-    return write(sections, Path(out), TITLE, problems.about(groups), files)
+    files = {"summary.csv": encode(table.as_csv(groups))}
+    sections = pages.sections(found.paths, found.runs, bool(found.judged))
+    if found.judged:
+        files["claims.csv"] = encode(claims_table.as_csv(found.judged))
+        sections = [claims_table.section(found.judged), *sections]
+    title = TITLE if found.judged else OWN_TITLE
+    return write(sections, Path(out), title, problems.about(groups), files)

@@ -13,12 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from rbve import envs
 from rbve.behaviours import online_dqn, r2d2_options, record, record_memory, scripts
 from rbve.behaviours.learned import came_half_way, has_learned
 from rbve.data.manifest import fingerprint, is_recorded, read_provenance
 from rbve.evaluation.players import ScriptPlayer
-from rbve.files import write_json
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
+from rbve.paper.results import write_experiment
 from rbve.policy import Policy
 from rbve.sweep.devices import on_all_devices
 from rbve.sweep.executors import DEFAULT
@@ -35,6 +36,21 @@ def scale_named(name: str) -> Scale:
     if name not in SCALES:
         raise ValueError(f"unknown scale {name!r}; use {', '.join(SCALES)}")
     return SCALES[name]
+
+
+def check(experiment: Experiment, scale: Scale) -> None:
+    """Refuse what could not be trained, before anything is recorded."""
+    try:
+        for data in experiment.data:
+            envs.check_known(data.env)
+        for method in experiment.methods:
+            for tried in method.sweep:
+                env = experiment.data[0].env
+                job(DataRef(""), env, method, tried, experiment.at(scale), 0, experiment.spec)
+    except (TypeError, ValueError) as error:
+        if experiment.file:
+            raise ValueError(f"{experiment.file}: {error}") from None
+        raise
 
 
 def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recording]:
@@ -64,8 +80,6 @@ def recording(data: Data, scale: Scale, seed: int) -> Recording:
     episodes = max(1, round(record.default_episodes(data.env) * scale.episodes))
     full = r2d2_options.preset(data.env).steps if data.memory else record.default_steps(data.env)
     steps = round(full * scale.episodes)
-    if data.script is not None and data.expert is not None:
-        raise ValueError(f"{data.env}: data is a script's or an expert's, not both")
     return Recording(
         data.env,
         data.noise,
@@ -276,8 +290,8 @@ def run(
     wanted = []
     for name, experiment in experiments.items():
         mine = jobs(experiment, scale, out)
-        content = {"jobs": [job.id for job in mine], "left_out": left_out(experiment, scale, out)}
-        write_json(out / "experiments" / f"{name}.json", content)
+        why = left_out(experiment, scale, out)
+        write_experiment(out, name, experiment, [job.id for job in mine], why)
         wanted += mine
     wanted.sort(key=lambda job: SLOW.get(job.spec.algorithm, len(SLOW)))
     return run_jobs(wanted, out / "runs", on_progress, executor=executor)

@@ -1,7 +1,7 @@
 """A study reduced to what reports read, small enough to keep.
 
 OUT/rows.jsonl.gz                   every finished run of its experiments
-OUT/experiments/<name>.json         which runs an experiment consists of
+OUT/experiments/<name>.json         which runs an experiment consists of, and what a file asked
 OUT/theory/<name>/theory.jsonl.gz   runs that need no data
 OUT/audits.json                     what the data is like
 OUT/frames/<kind>.png               what recorded images look like
@@ -9,7 +9,8 @@ OUT/frames/<kind>.png               what recorded images look like
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +18,23 @@ from rbve import rows, schema
 from rbve.files import read_json, write_atomically, write_json
 from rbve.paper.audits import FILE as AUDITS
 from rbve.paper.audits import Summary, read_audits
+from rbve.paper.experiments import Experiment, Outline
 from rbve.paper.frames import FOLDER as FRAMES
 from rbve.rows import Run
 
 EXPERIMENTS = "experiments"
 THEORY = "theory"
 PACKED_THEORY = "theory.jsonl.gz"  # not the name by which trained runs are found
+
+
+LISTED = {
+    "jobs": [str],
+    "left_out?": {"*": str},
+    "outline?": {
+        "measures": [str],
+        **{each.name: str for each in fields(Outline) if each.name != "measures"},
+    },
+}
 
 
 class Packed(NamedTuple):
@@ -34,26 +46,73 @@ class Packed(NamedTuple):
 def jobs_of(paths: Iterable[Path]) -> dict[str, set[str]]:
     """experiment -> its jobs, of the studies among the paths."""
     found: dict[str, set[str]] = {}
-    for path in paths:
-        for file in sorted((path / EXPERIMENTS).glob("*.json")):
-            found.setdefault(file.stem, set()).update(read_experiment(file)["jobs"])
+    for name, content in _experiments(paths):
+        found.setdefault(name, set()).update(content["jobs"])
     return found
 
 
 def left_out_of(paths: Iterable[Path]) -> dict[str, dict[str, str]]:
     """experiment -> environment -> why its data does not count."""
     found: dict[str, dict[str, str]] = {}
-    for path in paths:
-        for file in sorted((path / EXPERIMENTS).glob("*.json")):
-            found.setdefault(file.stem, {}).update(read_experiment(file).get("left_out", {}))
+    for name, content in _experiments(paths):
+        found.setdefault(name, {}).update(content.get("left_out", {}))
     return found
 
 
-def read_experiment(file: Path) -> dict[str, Any]:
-    content = read_json(file)
-    where = f"{file}: lists no jobs; run `rbve reproduce {file.stem}` again"
-    schema.check(content, {"jobs": [str], "left_out?": {"*": str}}, where)
-    return content
+def outlines_of(paths: Iterable[Path]) -> dict[str, Outline]:
+    """experiment -> what its page needs; of those that a user's file asked, as it was then."""
+    return {
+        name: Outline(**{**content["outline"], "measures": tuple(content["outline"]["measures"])})
+        for name, content in _experiments(paths)
+        if "outline" in content
+    }
+
+
+def write_experiment(
+    out: Path, name: str, experiment: Experiment, jobs: Sequence[str], left_out: Mapping[str, str]
+) -> None:
+    """What a study is to remember of an experiment."""
+    content: dict[str, Any] = {"jobs": list(jobs), "left_out": dict(left_out)}
+    if experiment.file:
+        content["outline"] = asdict(experiment.outline)
+    write_json(out / EXPERIMENTS / f"{name}.json", content)
+
+
+def changes(out: Path, name: str, experiment: Experiment) -> list[str]:
+    """Notes on a user's file that is not as the study in `out` knows it.
+
+    Raises:
+        ValueError: The study holds another experiment of this name.
+    """
+    known = outlines_of([out]).get(name)
+    if known is None or not experiment.file:
+        return []
+    moved = Path(known.file).absolute() != Path(experiment.file).absolute()
+    edited = known.version != experiment.version
+    listed = out / EXPERIMENTS / f"{name}.json"
+    if moved and edited:
+        raise ValueError(
+            f"{out}: its experiment {name!r} was made by {known.file}, and {experiment.file} is "
+            f"another file with other content; rename the file, give another --out, or delete "
+            f"{listed} if it is to take its place"
+        )
+    if moved:
+        return [f"{name} was {known.file} when {out} was begun; it has the same content"]
+    if edited:
+        return [
+            f"{experiment.file} was edited since {out} was begun; runs that it still asks for are "
+            f"kept, others stay in {out / 'runs'} and leave the page"
+        ]
+    return []
+
+
+def _experiments(paths: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in paths:
+        for file in sorted((path / EXPERIMENTS).glob("*.json")):
+            content = read_json(file)
+            where = f"{file}: lists no jobs; run `rbve reproduce {file.stem}` again"
+            schema.check(content, LISTED, where)
+            yield file.stem, content
 
 
 def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:
@@ -76,6 +135,14 @@ def without_place(run: Run) -> Run:
         return run
     inside = Path(*place.parts[-4:]).as_posix()
     return run._replace(spec={**run.spec, "data": {**data, "path": inside}})
+
+
+def _without_file(study: Path, name: str) -> dict[str, Any]:
+    """What a study remembers of an experiment; of a user's file the name alone."""
+    content = dict(_experiments([study]))[name]
+    if "outline" in content:
+        content["outline"]["file"] = Path(content["outline"]["file"]).name
+    return content
 
 
 def audits_of(studies: Sequence[Path], used: Set[str]) -> dict[str, Summary]:
@@ -108,8 +175,10 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
     for name, mine in theory.items():
         rows.pack(mine, out / THEORY / name / PACKED_THEORY)
     strips = [file for study in studies for file in sorted((study / FRAMES).glob("*.png"))]
-    for file in [*(study / EXPERIMENTS / f"{n}.json" for n, (_, study) in lists.items()), *strips]:
+    for file in strips:
         write_atomically(out / file.parent.name / file.name, file.read_bytes())
+    for name, (_, study) in lists.items():
+        write_json(out / EXPERIMENTS / f"{name}.json", _without_file(study, name))
     if audits:
         write_json(out / AUDITS, audits)
     if kept:

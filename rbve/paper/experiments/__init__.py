@@ -1,12 +1,13 @@
 """Experiments, one file per figure or table: the question, the grid, the measure, no loops.
 
-A file's presence is its registration. It holds an EXPERIMENT, made of the words below; what a word
-means at a scale is said once, here.
+A file's presence is its registration; a path to a file of one's own works too. It holds an
+EXPERIMENT, made of the words below; what a word means at a scale is said once, here.
 """
 
 from __future__ import annotations
 
-import importlib
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Literal
 
 from rbve import registry
 
-FOLDER = Path(__file__).parent
+_FILES = registry.Registry("experiment", __name__, __file__)
 
 Settings = Mapping[str, Any]  # of an algorithm; learning_rate and steps may be among them
 
@@ -32,9 +33,23 @@ class Data:
     script: float | None = None  # ε of a player written for the game, in the online agent's place
     memory: bool = False  # the online agent has one: R2D2, else DQN
 
+    def __post_init__(self) -> None:
+        for name in ("noise", "expert", "keep", "script"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"{name} is a share from 0 to 1, not {value:g}")
+        if self.side not in ("all", "above", "below"):
+            raise ValueError(f"side is all, above or below, not {self.side!r}")
+        if self.action not in ("chosen", "executed"):
+            raise ValueError(f"action is chosen or executed, not {self.action!r}")
+        if self.script is not None and self.expert is not None:
+            raise ValueError(f"{self.env}: data is a script's or an expert's, not both")
+
 
 @dataclass(frozen=True)
 class Method:
+    """An algorithm, and the settings that it is tried with."""
+
     algorithm: str
     settings: Settings = field(default_factory=dict)  # held fixed
     sweep: tuple[Settings, ...] = ({},)  # tried; which is best is chosen on other datasets
@@ -42,6 +57,8 @@ class Method:
 
 @dataclass(frozen=True)
 class Scale:
+    """How much of everything, by the name that --scale takes."""
+
     datasets: int  # recordings per kind of data
     steps: int  # updates per run
     episodes: float  # share of what is recorded in full: the paper's episodes, MinAtar's steps
@@ -57,20 +74,47 @@ class Scale:
         return self.target_period or max(1, self.steps // 800)
 
 
-@dataclass(frozen=True)
-class Experiment:
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """What a page needs of an experiment; a study keeps it, so that a page executes no file."""
+
     question: str
-    paper: str  # where the paper says it
-    data: tuple[Data, ...]
-    methods: tuple[Method, ...]
-    figure: Literal["methods", "against"]  # bars per method, or a measure against what varies
+    figure: str  # "methods": bars per method; "against": a measure against what varies
     against: str = ""  # what varies: keep, lam, epsilon, side, action, filter, ...
     measures: tuple[str, ...] = ("return",)
+    title: str = ""  # in the page; "" = its name
+    paper: str = ""  # where the paper says it
+    file: str = ""  # of the user's; "" = one of this package
+    version: str = ""  # hash of that file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Outline):
+    """A question to data: every method on every kind of data."""
+
+    data: tuple[Data, ...]
+    methods: tuple[Method, ...]
     scales: tuple[Scale, ...] = ()  # where it has its own
     spec: Settings = field(default_factory=dict)  # further fields of a run's Spec, as stack
     learned: float = 0.0  # an environment counts if its recorders end so many times above random
     # Best returns known: an environment counts if its recorders came half way there from random.
     best: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, kind in (("data", Data), ("methods", Method), ("scales", Scale)):
+            content = getattr(self, name)
+            right = isinstance(content, tuple) and all(isinstance(each, kind) for each in content)
+            if not right or not (content or name == "scales"):
+                raise ValueError(
+                    f"{name} takes a tuple of {kind.__name__}, e.g. ({kind.__name__}(...),)"
+                )
+        if isinstance(self.measures, str) or not all(isinstance(m, str) for m in self.measures):
+            raise ValueError('measures takes a tuple of names, e.g. ("return",)')
+
+    @property
+    def outline(self) -> Outline:
+        names = [each.name for each in dataclasses.fields(Outline)]
+        return Outline(**{name: getattr(self, name) for name in names})
 
     def at(self, scale: Scale) -> Scale:
         """The scale asked for, at this experiment's own sizes."""
@@ -103,14 +147,59 @@ SCALES = {
 
 
 def names() -> list[str]:
-    return registry.names(FOLDER)
+    """Those of this package."""
+    return _FILES.names()
 
 
 def summary(name: str) -> str:
-    return registry.summary(FOLDER, name)
+    """The first line of its file."""
+    return _FILES.summary(name)
 
 
 def load(name: str) -> Experiment | Theory:
+    """One of `names()`, or the path of a file ending in .py, which is executed."""
+    if name.endswith(".py"):
+        return _from_file(Path(name))
     if name not in names():
         raise registry.unknown("experiment", name, names())
-    return importlib.import_module(f"rbve.paper.experiments.{name}").EXPERIMENT
+    return _FILES.load(name).EXPERIMENT
+
+
+def load_all(given: Sequence[str]) -> dict[str, Experiment | Theory]:
+    """By name, a file by its stem; "all" stands for those of this package."""
+    loaded: dict[str, Experiment | Theory] = {}
+    asked = [each for name in given for each in (names() if name == "all" else [name])]
+    for each in dict.fromkeys(asked):
+        stem = Path(each).stem if each.endswith(".py") else each
+        if stem in loaded:
+            raise ValueError(f"{each}: two experiments are called {stem!r}; rename one")
+        loaded[stem] = load(each)
+    return loaded
+
+
+def _from_file(file: Path) -> Experiment:
+    try:
+        module = registry.load_file(file, "experiment")
+    except ValueError as error:
+        raise ValueError(f"{error}{_line_in(file, error)}") from None
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", file.stem) or file.stem in (*names(), "all"):
+        raise ValueError(
+            f"{file}: an experiment goes by its file's name; choose one of letters, digits, _ and "
+            "- that no experiment of this package has"
+        )
+    experiment = getattr(module, "EXPERIMENT", None)
+    if not isinstance(experiment, Experiment):
+        raise ValueError(
+            f"{file}: lacks EXPERIMENT, an Experiment of rbve.paper.experiments (docs/studies.md)"
+        )
+    return replace(experiment, file=str(file), version=registry.version(file))
+
+
+def _line_in(file: Path, error: ValueError) -> str:
+    """Where in the user's file it came from."""
+    line, trace = 0, error.__cause__ and error.__cause__.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == str(file.absolute()):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f" (line {line})" if line else ""

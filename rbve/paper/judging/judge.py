@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rbve.paper.claims import MEMORY, Claim, all_claims
+from rbve.paper.experiments import names
 from rbve.paper.finals import finals
 from rbve.paper.judging.verdicts import Judgement, not_run
 from rbve.paper.results import jobs_of, theory_runs
@@ -28,9 +29,9 @@ class Judged(NamedTuple):
 
 
 def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
-    """Every claim, or nothing where no study was run."""
+    """Every claim, or nothing where none of the paper's experiments was run."""
     experiments, theory = jobs_of(paths), theory_runs(paths)
-    if not experiments and not theory:
+    if not set(experiments) & set(names()) and not theory:
         return []
     evaluated = finals(runs)
 

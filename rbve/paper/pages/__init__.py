@@ -11,7 +11,7 @@ from rbve.rows import Run
 __all__ = ["sections"]
 
 
-def sections(paths: Sequence[Path], runs: Sequence[Run]) -> list[Section]:
+def sections(paths: Sequence[Path], runs: Sequence[Run], judged: bool = True) -> list[Section]:
     """How to read it, experiments, theory, data, every run. Partial studies say what is missing."""
     from rbve.paper.pages import datasets, overview, theory
     from rbve.paper.pages import runs as every_run
@@ -20,7 +20,7 @@ def sections(paths: Sequence[Path], runs: Sequence[Run]) -> list[Section]:
 
     study = gather(paths, runs)
     return [
-        overview.section(study),
+        overview.section(study, judged),
         *(found for name in in_order(study.experiments) for found in section(study, name)),
         *theory.sections(study.paths),
         datasets.section(study),

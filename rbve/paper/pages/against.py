@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rbve.paper.experiments import Experiment
+from rbve.paper.experiments import Outline
 from rbve.paper.finals import LEARNING_RATE, SCORE, Final, Problem, chosen_on_others
 from rbve.paper.pages import measures
 from rbve.paper.pages.command import defaults
@@ -73,7 +73,7 @@ AXES = {
 OF_DATA = ("keep", "epsilon", "side", "action")  # the others are settings
 
 
-def axis_of(experiment: Experiment) -> Axis:
+def axis_of(experiment: Outline) -> Axis:
     name = experiment.against
     if name in AXES:
         return AXES[name]
@@ -90,7 +90,7 @@ def difference(final: Final) -> str:
     return describe(apart) or "default"
 
 
-def charts(name: str, experiment: Experiment, found: Sequence[Final]) -> tuple[Chart, ...]:
+def charts(name: str, experiment: Outline, found: Sequence[Final]) -> tuple[Chart, ...]:
     if not found:
         return ()
     axis = axis_of(experiment)
@@ -115,7 +115,7 @@ def reported(found: Sequence[Final]) -> list[Final]:
 
 def chart(
     name: str,
-    experiment: Experiment,
+    experiment: Outline,
     axis: Axis,
     found: Sequence[Final],
     measure: str,

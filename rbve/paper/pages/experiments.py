@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
-from rbve.paper.experiments import Experiment
+from rbve.paper.experiments import Outline
 from rbve.paper.pages import against, aggregates, curves, scores
 from rbve.paper.pages.gather import Study
 from rbve.paper.pages.html import paragraph
@@ -73,13 +74,13 @@ def section(study: Study, name: str) -> list[Section]:
     experiment = study.experiments[name]
     if experiment.figure == "methods":
         return methods(study, name, experiment)
-    title, short = titles(name)
+    title, short = experiment.title or titles(name)[0], titles(name)[1]
     charts = named(against.charts(name, experiment, study.of(name)), name)
     body = words(study, name, experiment)
     return [Section(name.replace("_", "-"), title, body, charts, short=short)]
 
 
-def words(study: Study, name: str, experiment: Experiment) -> str:
+def words(study: Study, name: str, experiment: Outline) -> str:
     there, wanted = study.progress(name)
     count = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
     notes = {
@@ -91,7 +92,7 @@ def words(study: Study, name: str, experiment: Experiment) -> str:
     return (
         paragraph(experiment.question, "headline")
         + paragraph(
-            f"In the paper: {experiment.paper}. {count}."
+            f"{_origin(experiment)} {count}."
             + (" Numbers will change as runs come in." if there < wanted else "")
             + "".join(f" What scores are normalised by is a {note}." for note in sorted(notes)),
             "muted",
@@ -100,10 +101,17 @@ def words(study: Study, name: str, experiment: Experiment) -> str:
     )
 
 
-def methods(study: Study, name: str, experiment: Experiment) -> list[Section]:
+def _origin(experiment: Outline) -> str:
+    if experiment.paper:
+        return f"In the paper: {experiment.paper}."
+    return f"An experiment of {Path(experiment.file).name} ({experiment.version})."
+
+
+def methods(study: Study, name: str, experiment: Outline) -> list[Section]:
     found = study.of(name)
     known = scores.results(found)
-    slug, (title, short) = name.replace("_", "-"), titles(name)
+    slug, short = name.replace("_", "-"), titles(name)[1]
+    title = experiment.title or titles(name)[0]
     if not known:
         return [Section(slug, title, words(study, name, experiment), short=short)]
     sections = [

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rbve.paper import experiments
-from rbve.paper.experiments import Experiment
+from rbve.paper.experiments import Outline
 from rbve.paper.finals import Final, Problem, finals
-from rbve.paper.results import jobs_of, left_out_of
+from rbve.paper.results import jobs_of, left_out_of, outlines_of
 from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
 from rbve.report.summary import distinct
 from rbve.rows import Run
@@ -28,6 +28,7 @@ class Study:
     jobs: dict[str, set[str]]  # experiment -> jobs it consists of, run or not
     finals: dict[str, Final]  # by job, of runs that were evaluated to their end
     left_out: dict[str, dict[str, str]] = field(default_factory=dict)  # experiment -> env -> why
+    outlines: dict[str, Outline] = field(default_factory=dict)  # of experiments of users' files
 
     def of(self, experiment: str) -> list[Final]:
         """In a stable order."""
@@ -45,10 +46,11 @@ class Study:
         return self.runs[job].last("diverged_at") is not None
 
     @cached_property
-    def experiments(self) -> dict[str, Experiment]:
-        """Those of the study that this version knows, in the order of the package."""
+    def experiments(self) -> dict[str, Outline]:
+        """Those of the study that this version knows, then those of users' files."""
         known = {name: experiments.load(name) for name in experiments.names() if name in self.jobs}
-        return {name: each for name, each in known.items() if isinstance(each, Experiment)}
+        own = {name: each for name, each in known.items() if isinstance(each, Outline)}
+        return own | {name: each for name, each in self.outlines.items() if name not in known}
 
     def facts(self, found: Iterable[Final]) -> list[dict[str, Any]]:
         """Of the datasets behind some figures, each once."""
@@ -59,7 +61,8 @@ class Study:
 def gather(paths: Sequence[Path], runs: Sequence[Run]) -> Study:
     own = {run.job: run for run in distinct(runs)}
     evaluated = {each.job: each for each in finals(own.values())}
-    return Study(tuple(paths), own, jobs_of(paths), evaluated, left_out_of(paths))
+    jobs, left_out = jobs_of(paths), left_out_of(paths)
+    return Study(tuple(paths), own, jobs, evaluated, left_out, outlines_of(paths))
 
 
 class Shown(NamedTuple):

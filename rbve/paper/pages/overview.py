@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rbve.paper import experiments
-from rbve.paper.experiments import Experiment
+from rbve.paper.experiments import Outline, Theory
 from rbve.paper.finals import final_of
 from rbve.paper.pages.gather import Study, shown
 from rbve.paper.pages.html import folded, paragraph, table
@@ -31,7 +31,7 @@ COLUMNS = (
 FILES = {"claims.csv": "the claims", "summary.csv": "every method on every problem"}
 
 
-def section(study: Study) -> Section:
+def section(study: Study, judged: bool = True) -> Section:
     wanted = set().union(*study.jobs.values())
     there = sum(job in study for job in wanted)
     runs = (
@@ -57,21 +57,23 @@ def section(study: Study) -> Section:
         ),
         short="How to read",
         first=True,
-        linked=FILES,
+        linked=FILES if judged else {"summary.csv": FILES["summary.csv"]},
     )
 
 
 def lines(study: Study) -> list[tuple[str, ...]]:
-    """Every experiment of the package, run or not."""
+    """Every experiment of the package, run or not, where any was; then those of users' files."""
     found: list[tuple[str, ...]] = []
     theory = theory_runs(study.paths)
-    for name in experiments.names():
-        each = experiments.load(name)
-        if isinstance(each, Experiment):
+    listed: dict[str, Outline | Theory] = {}
+    if theory or not set(study.experiments) <= set(study.outlines):
+        listed.update((name, experiments.load(name)) for name in experiments.names())
+    for name, each in {**listed, **study.experiments}.items():
+        if isinstance(each, Outline):
             there, wanted = study.progress(name)
             count = f"{there:,} of {wanted:,}" if wanted else "not run"
             own = [study.runs[job] for job in study.jobs.get(name, ()) if job in study.runs]
-            found.append((name, each.question, each.paper, count, *sizes(own)))
+            found.append((name, each.question, each.paper or ABSENT, count, *sizes(own)))
         else:
             known = len(theory.get(name, ()))
             count = f"{known:,}" if known else "not run"
