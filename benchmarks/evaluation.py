@@ -21,7 +21,7 @@ import numpy as np
 from rbve import envs
 from rbve.algorithms import NoOptions
 from rbve.envs.base import Env
-from rbve.evaluation.rollout import make_rollout
+from rbve.evaluation.rollout import EvaluationPlan, make_rollout
 from rbve.networks import build
 
 EPISODES, STEPS = 100, 1001
@@ -58,15 +58,15 @@ def compiled(with_network: bool) -> Callable[[], Lap]:
     assert isinstance(env, Env)
     network = build(env.obs_shape, 3, "q", NoOptions(), (56, 56), jax.random.key(0))
 
-    def act(params: Any, config: Any, obs: jax.Array, key: jax.Array) -> Any:
+    def act(params: Any, config: Any, obs: jax.Array, legal: Any, key: jax.Array) -> Any:
         tilt = obs.reshape(len(obs), -1) @ jnp.asarray(GAINS, jnp.float32)
         scores = jnp.stack([-tilt, jnp.zeros_like(tilt), tilt], axis=-1)
         # The values are recorded at every step, so the network is evaluated at every step.
         return scores, params(obs, key).q if with_network else scores
 
-    rollout = jax.jit(make_rollout(env, act, EPISODES, epsilon=0.0, gamma=0.99))
+    rollout = jax.jit(make_rollout(env, act, EvaluationPlan(EPISODES, 0.0, 0.99)))
     found = rollout(network, (), jax.random.key(0))
-    if int(jnp.min(found.lengths)) != STEPS:
+    if int(jnp.min(found["episode_length"])) != STEPS:
         raise RuntimeError("the controller dropped the pole: episodes are not of full length")
     return lambda: lap(lambda: jax.block_until_ready(rollout(network, (), jax.random.key(1))))
 

@@ -20,14 +20,16 @@ from rbve.data import Dataset, Episode, load
 from rbve.data import convert as conversion
 from rbve.data.logs.options import LogOptions
 from rbve.data.manifest import fingerprint
-from rbve.evaluation.evaluate import Play, measured
-from rbve.evaluation.players import ScriptPlayer
+from rbve.evaluation import evaluate as evaluator
+from rbve.evaluation.actors import ScriptActor
+from rbve.evaluation.offline_case import run_warnings
+from rbve.evaluation.rollout import EvaluationPlan
 from rbve.policy import Policy
 from rbve.registry import did_you_mean
 from rbve.report import write_report
 from rbve.report.statistics import student_interval
 from rbve.sweep.run import run_jobs
-from rbve.training import outside, presets
+from rbve.training import presets
 from rbve.training.notes import notes
 from rbve.training.run import POLICY, Progress
 from rbve.training.spec import INT32, DataRef, Job, Spec, resolve
@@ -146,7 +148,7 @@ def record(
     else:
         chosen: Any = None if policy in (None, "uniform") else policy
         if chosen == "script":
-            chosen = ScriptPlayer(scripts.load(env))
+            chosen = ScriptActor(scripts.load(env))
         elif isinstance(chosen, str | Path):
             chosen = Policy.load(chosen, algorithm)
         recording.record_policy(
@@ -255,7 +257,7 @@ def train(
     with tempfile.TemporaryDirectory() as scratch:
         folder = run_jobs([job], Path(out or scratch), on_progress, held)[0]
         for run in rows.find([folder]):
-            for words in outside.words(algorithm, run):
+            for words in run_warnings(algorithm, run):
                 warnings.warn(words, stacklevel=2)
         return Policy.load(folder / POLICY, algorithm)
 
@@ -286,16 +288,19 @@ def evaluate(
     environment has none.
     """
     backend.prepare()
-    play = Play(episodes, epsilon, gamma, noise, seed, legal)
+    plan = EvaluationPlan(episodes, epsilon, gamma, noise=noise, legal=legal)
     if isinstance(policy, Policy) or callable(policy):
         chosen: Any = policy
     else:
         chosen = Policy.load(policy, algorithm)
-    found, returns = measured(chosen, env, play)
-    spread = student_interval(np.asarray(returns, np.float64))
-    return {
-        "return": found["return"],
-        "return_interval": spread and list(spread),
-        "episodes": episodes,
-        **found,
-    }
+    found = evaluator.evaluate(chosen, env, plan, seed)
+    known = evaluator.known_references(chosen, env)
+    means = {name: value for name, (value, _) in found.figures(known).items()}
+    spread = student_interval(np.asarray(found.per_episode["return"], np.float64))
+    shown: dict[str, Any] = {"return": means["return"], "return_interval": spread and list(spread)}
+    shown |= {"episodes": episodes, **means}
+    if found.legal_actions is not None:
+        shown["legal_actions"] = found.legal_actions
+    if "normalised_return" in means and "reference_source" in known:
+        shown["normalised_by"] = known["reference_source"]
+    return shown

@@ -26,6 +26,7 @@ PACKED = "rows.jsonl.gz"
 MOST_BYTES = 1 << 28  # of a file of rows, unpacked; a study of a thousand runs has 32 MB
 LONGEST_LINE = 1 << 24
 
+FINISHED = "finished"  # the metric of the last row of a run that came to its end, value 1
 OUTSIDE = "values_outside"  # share of claimed values outside the returns that rewards allow
 TOLERATED_OUTSIDE = 0.05  # so little of it is not worth a word
 
@@ -89,6 +90,11 @@ class Run(NamedTuple):
     def last(self, metric: str) -> float | None:
         values = [row.value for row in self.rows if row.metric == metric]
         return values[-1] if values else None
+
+
+def is_finished(run: Run) -> bool:
+    """Whether a run came to its end. Rows of earlier versions say so by their final return."""
+    return run.last(FINISHED) is not None or run.last("final/return") is not None
 
 
 class RowFile:
@@ -231,6 +237,6 @@ def with_evaluation(run: Run, file: Path) -> Run:
     if file.name != FILE or not beside.exists():
         return run
     found = read(beside)
-    measured = {row.metric for row in found.rows}
+    measured = {FINISHED, *(row.metric for row in found.rows)}
     kept = [row for row in run.rows if row.metric not in measured]
     return run._replace(facts=found.facts, rows=[*kept, *found.rows])

@@ -13,6 +13,8 @@ from typing import Any
 
 Schema = Any
 LARGEST = 2**63 - 1  # of whole numbers; more digits are damage, and overflow where they are used
+INT32 = 2**31 - 1  # steps and seeds are counted in 32 bits on the device
+MAX_WIDTH = 65_536  # units per layer; more is a slip of the finger
 FINITE = "finite"
 NAMES = {
     str: "text",

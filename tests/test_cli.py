@@ -257,7 +257,7 @@ def test_a_terminal_with_few_letters() -> None:
         (["train", "DATA", "--algorithm", "rbv"], "unknown algorithm 'rbv'. Did you mean 'rbve'?"),
         (["train", "DATA", "--algorithm", "no.py"], "no such algorithm file"),
         (["train", "DATA", "--env", "cach"], "Did you mean 'catch'?"),
-        (["train", "DATA", "--env", "cartpole"], "environment cartpole has observations"),
+        (["train", "DATA", "--env", "cartpole"], "cartpole has observations"),
         (["train", "DATA", "--set", "lamb=1"], "Did you mean 'lam'?"),
         (["train", "DATA", "--set", "lam"], "NAME=VALUE"),
         (["train", "DATA", "--set", "lam=much"], "takes a number"),

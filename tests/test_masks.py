@@ -16,8 +16,8 @@ from rbve.behaviours.record import take_episodes
 from rbve.behaviours.rollouts import inside_jax, on_host
 from rbve.data import Dataset, Episode
 from rbve.envs.base import Env, Step, with_action_noise
-from rbve.evaluation.lanes import Decision, Lanes, play
-from rbve.evaluation.rollout import make_rollout
+from rbve.evaluation.rollout import EvaluationPlan, make_rollout
+from rbve.evaluation.vector import Decision, VectorEnv, play
 from rbve.policy import Policy
 from rbve.training.run import POLICY, train_members
 from rbve.training.spec import Job
@@ -120,9 +120,9 @@ def test_policies_act_legally_in_rollouts(
     name: str, epsilon: float, trained: dict[str, Policy]
 ) -> None:
     policy = trained[name]
-    rollout = jax.jit(make_rollout(ENV, policy.act_function(), 20, epsilon, 0.9))
+    rollout = jax.jit(make_rollout(ENV, policy.act_function(), EvaluationPlan(20, epsilon, 0.9)))
     found = rollout(policy.network, policy.config, jax.random.key(0))
-    assert (np.asarray(found.returns) >= 0).all()
+    assert (np.asarray(found["return"]) >= 0).all()
     (group,) = inside_jax(ENV, policy, 16, epsilon, seed=0)
     for episode in group:
         assert_all_legal(episode)
@@ -208,9 +208,9 @@ def test_the_action_gap_is_between_legal_actions() -> None:
         q = jnp.broadcast_to(jnp.array([0.0, 1.0, 10.0, 100.0]), (obs.shape[0], ACTIONS))
         return ops.mask(q, legal), q
 
-    found = jax.jit(make_rollout(ENV, act, 3, 0.0, 0.9))((), (), jax.random.key(0))
+    found = jax.jit(make_rollout(ENV, act, EvaluationPlan(3, 0.0, 0.9)))((), (), jax.random.key(0))
     gaps = [1, 9, 90, 100, 1, 9]
-    np.testing.assert_allclose(np.asarray(found.action_gap), np.mean(gaps), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(found["action_gap"]), np.mean(gaps), rtol=1e-6)
 
 
 def test_gymnasium_masks_are_recorded_and_obeyed() -> None:
@@ -238,7 +238,7 @@ def test_gymnasium_masks_are_recorded_and_obeyed() -> None:
             return Decision(np.argmax(np.where(legal, [0, 1, 2, 3, 4, 5], -1), axis=1))
 
     asked: list[np.ndarray] = []
-    traces = list(play(Lanes([env]), Stubborn(), 1, 0.0, 0))
+    traces = list(play(VectorEnv([env]), Stubborn(), 1, 0.0, 0))
     assert len(asked) == len(traces[0].reward)
     masks = np.asarray(asked)
     assert (masks.sum(axis=1) < 6).any()

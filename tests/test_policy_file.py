@@ -11,7 +11,7 @@ import pytest
 
 from rbve import Policy, api
 from rbve.data import Dataset
-from rbve.training.checkpoint import read_tensors, write_tensors
+from rbve.tensors import read_tensors, write_tensors
 from rbve.training.run import CHECKPOINT, POLICY, train_members
 from rbve.training.spec import Job
 

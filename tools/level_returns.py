@@ -19,8 +19,8 @@ from level_players import Way, collector, rememberer, seeker
 from rbve import backend, envs
 from rbve.behaviours import scripts
 from rbve.envs.base import Env, HostEnv
-from rbve.evaluation import lanes
-from rbve.evaluation.players import ScriptPlayer, UniformPlayer
+from rbve.evaluation import vector
+from rbve.evaluation.actors import ScriptActor, UniformActor
 from rbve.evaluation.rollout import random_returns
 
 Player = Callable[[Any], Way]
@@ -57,20 +57,20 @@ def play_randomly(name: str, episodes: int, seed: int) -> np.ndarray:
     env = envs.load(name)
     if isinstance(env, Env):
         return random_returns(env, episodes, seed)
-    return play_on_host(env, UniformPlayer(), episodes, 1.0, seed)
+    return play_on_host(env, UniformActor(), episodes, 1.0, seed)
 
 
 def best_play(name: str, episodes: int, seed: int) -> np.ndarray:
     env = envs.load(name)
     if isinstance(env, Env):
         return play(env, PLAYERS[name], episodes, seed)
-    return play_on_host(env, ScriptPlayer(scripts.load(name)), episodes, 0.0, seed)
+    return play_on_host(env, ScriptActor(scripts.load(name)), episodes, 0.0, seed)
 
 
 def play_on_host(
-    env: HostEnv, player: lanes.Player, episodes: int, epsilon: float, seed: int
+    env: HostEnv, player: vector.HostActor, episodes: int, epsilon: float, seed: int
 ) -> np.ndarray:
-    traces = lanes.play(lanes.Lanes([env]), player, episodes, epsilon, seed)
+    traces = vector.play(vector.VectorEnv([env]), player, episodes, epsilon, seed)
     returns = np.array([sum(trace.reward) for trace in traces])
     env.close()
     return returns

@@ -24,7 +24,7 @@ from rbve.algorithms import NoOptions
 from rbve.behaviours import priorities
 from rbve.envs.base import Env
 from rbve.networks import build, flattened
-from rbve.training.spec import INT32
+from rbve.schema import INT32
 from rbve.types import Array, Tree
 
 

@@ -35,11 +35,12 @@ from rbve.data.dataset import Episode, sample_episodes
 from rbve.data.formats.native import recording
 from rbve.envs._atari_games import reference
 from rbve.envs.base import Env, HostEnv
-from rbve.evaluation import lanes
-from rbve.evaluation.lanes import Decision, Trace, choose, episode_seeds
+from rbve.evaluation import vector
+from rbve.evaluation.vector import Decision, Trace, episode_seeds
 from rbve.policy import Policy
+from rbve.schema import INT32
 from rbve.training.batches.transitions import PickedTransitions, TransitionItems
-from rbve.training.spec import INT32, Spec
+from rbve.training.spec import Spec
 from rbve.training.update import Member, make_program, recorder_key
 
 
@@ -168,7 +169,7 @@ class Learning:
         env = self.agent.env
         seed, rng = episode_seeds(self.seed, number)
         trace = Trace(number, rng)
-        outcome = lanes.reset(env, seed)
+        outcome = vector.reset(env, seed)
         trace.see(outcome)
         self.replay.begin(outcome.obs)
         while not (outcome.terminated or outcome.truncated):
@@ -178,18 +179,15 @@ class Learning:
             q = self.agent.q(self.replay.frames(np.array([self.replay.rows - 1])))
             decision = Decision(np.argmax(q, axis=1), q)
             epsilon = exploration(self.steps, self.options, min)
-            action = choose(trace, decision, 0, None, epsilon, len(env.actions))
-            outcome = lanes.step(env, action)
-            trace.reward.append(outcome.reward)
-            trace.executed.append(outcome.executed)
-            trace.see(outcome)
+            action = trace.choose(decision, 0, None, epsilon, len(env.actions))
+            outcome = vector.step(env, action)
+            trace.add(outcome, keep_obs=True)
             self.replay.add(action, outcome.reward, outcome.terminated, outcome.obs)
             self.steps += 1
             if self.steps >= self.options.min_replay and not (
                 self.steps % self.options.steps_per_update
             ):
                 self.learn()
-        trace.terminated = outcome.terminated
         return trace
 
     def learn(self) -> None:

@@ -20,10 +20,10 @@ from rbve.data.dataset import NO_ACTION, Episode, sample_episodes
 from rbve.data.formats.native import Writer, recording
 from rbve.envs._atari_games import reference as atari_reference
 from rbve.envs.base import Env
-from rbve.evaluation.fit import frames_joined
-from rbve.evaluation.lanes import Lanes, Player
+from rbve.evaluation.environment import check_legal, open_environment
+from rbve.evaluation.fit import Interface, check_fit
 from rbve.evaluation.rollout import random_return
-from rbve.evaluation.worlds import check_legal, opened
+from rbve.evaluation.vector import HostActor, VectorEnv
 from rbve.policy import Policy
 from rbve.training.update import recorder_key
 
@@ -212,7 +212,7 @@ def take_episodes(
 def record_policy(
     env: Any,
     out: Path,
-    policy: Policy | Player | Callable[..., Any] | None,
+    policy: Policy | HostActor | Callable[..., Any] | None,
     episodes: int,
     epsilon: float = 0.0,
     noise: float = 0.0,
@@ -248,7 +248,7 @@ def record_policy(
         **({} if reference is None else {"reference": dict(reference)}),
     }
     done = 0
-    with opened(env, noise, episodes, on_host=callable(policy)) as world:
+    with open_environment(env, noise, episodes, on_host=callable(policy)) as world:
         check_player(world, policy, legal)
         with recording(out, world.actions, about, overwrite, EXPERT) as writer:
             for fresh in episode_stream(world, policy, episodes, epsilon, seed):
@@ -267,16 +267,16 @@ def behaviour(policy: Any) -> str:
     return "function" if callable(policy) else "script"
 
 
-def check_player(world: Env | Lanes, policy: Any, legal: str | None) -> None:
+def check_player(world: Env | VectorEnv, policy: Any, legal: str | None) -> None:
     if isinstance(policy, Policy):
-        frames_joined(world, policy)
+        check_fit(world, Interface.of_policy(policy))
     elif isinstance(world, Env) and policy is not None:
         raise ValueError(f"{world.name} runs inside JAX, where scripts do not play")
     check_legal(world, isinstance(policy, Policy) and policy.masked, legal)
 
 
 def episode_stream(
-    world: Env | Lanes,
+    world: Env | VectorEnv,
     policy: Any,
     episodes: int,
     epsilon: float,

@@ -13,10 +13,10 @@ import numpy as np
 from rbve import ops
 from rbve.data.dataset import NO_ACTION, Episode
 from rbve.envs.base import Env, HostEnv
-from rbve.evaluation.actor import Look
-from rbve.evaluation.lanes import Lanes, Player, Trace, play
-from rbve.evaluation.players import FunctionPlayer, PolicyPlayer, UniformPlayer
+from rbve.evaluation.actors import FunctionActor, PolicyActor, UniformActor
+from rbve.evaluation.vector import HostActor, Trace, VectorEnv, play
 from rbve.policy import Policy
+from rbve.policy.actor import ActorInput
 from rbve.types import Array
 
 AT_ONCE = 32  # episodes per compiled call
@@ -39,7 +39,7 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
 
     actor = None if policy is None else policy.act_function()
 
-    def greedy(look: Look, memory: Any, legal: Array | None, key: Array) -> tuple[Array, Any]:
+    def greedy(look: ActorInput, memory: Any, legal: Array | None, key: Array) -> tuple[Array, Any]:
         if policy is None or actor is None:
             return jnp.zeros(count, jnp.int32), memory
         scores, _, memory = actor.act(policy.network, policy.config, look, memory, legal, key)
@@ -51,7 +51,7 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
         key_reset, key_steps = jax.random.split(key)
         state, obs = jax.vmap(env.reset)(jax.random.split(key_reset, count))
 
-        def step(carry: tuple[Any, Look, Any, Array], key: Array) -> Any:
+        def step(carry: tuple[Any, ActorInput, Any, Array], key: Array) -> Any:
             state, look, memory, alive = carry
             key_act, key_net, key_env = jax.random.split(key, 3)
             strike, which = jax.random.uniform(key_act, (2, count))
@@ -73,11 +73,11 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
             if legal is not None:
                 row["legal"] = legal
             ended = outcome.terminated | outcome.truncated
-            look = Look(outcome.obs, action, outcome.reward)
+            look = ActorInput(outcome.obs, action, outcome.reward)
             return (state, look, memory, alive & ~ended), row
 
         memory = () if policy is None or actor is None else actor.start(policy.network, count)
-        start = (state, Look.first(obs), memory, jnp.ones(count, bool))
+        start = (state, ActorInput.first(obs), memory, jnp.ones(count, bool))
         (state, last, *_), rows = jax.lax.scan(step, start, jax.random.split(key_steps, steps))
         final = {"obs": last.obs}
         if env.legal is not None:
@@ -109,14 +109,14 @@ def cut(columns: dict[str, np.ndarray], k: int) -> Episode:
 
 
 def on_host(
-    env: HostEnv | Lanes,
-    policy: Policy | Player | Callable[..., Any] | None,
+    env: HostEnv | VectorEnv,
+    policy: Policy | HostActor | Callable[..., Any] | None,
     episodes: int,
     epsilon: float,
     seed: int,
 ) -> Iterator[list[Episode]]:
     """Groups of episodes in their order, a few seconds apart; episode k depends on seed and k."""
-    lanes = env if isinstance(env, Lanes) else Lanes([env])
+    lanes = env if isinstance(env, VectorEnv) else VectorEnv([env])
     player = player_of(policy, lanes)
     share = 1.0 if policy is None else epsilon
     group: list[Episode] = []
@@ -124,19 +124,21 @@ def on_host(
     for trace in play(lanes, player, episodes, share, seed, keep_obs=True):
         episode = episode_of(trace, lanes.shows_final)
         # Whether a function draws its actions, and how, is not known.
-        unknown = isinstance(player, FunctionPlayer)
+        unknown = isinstance(player, FunctionActor)
         group.append(episode._replace(propensity=None) if unknown else episode)
         if time.monotonic() - handed_out > HOST_SECONDS or trace.number == episodes - 1:
             yield group
             group, handed_out = [], time.monotonic()
 
 
-def player_of(policy: Policy | Player | Callable[..., Any] | None, lanes: Lanes) -> Player:
+def player_of(
+    policy: Policy | HostActor | Callable[..., Any] | None, lanes: VectorEnv
+) -> HostActor:
     if policy is None:
-        return UniformPlayer()
+        return UniformActor()
     if isinstance(policy, Policy):
-        return PolicyPlayer.for_lanes(policy, lanes)
-    return FunctionPlayer(policy, lanes.actions) if callable(policy) else policy
+        return PolicyActor.fitting(policy, lanes)
+    return FunctionActor(policy, lanes.actions) if callable(policy) else policy
 
 
 def episode_of(trace: Trace, shows_final: bool = True) -> Episode:

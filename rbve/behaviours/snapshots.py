@@ -10,7 +10,7 @@ import numpy as np
 
 from rbve import algorithms
 from rbve.envs.base import Env
-from rbve.evaluation.rollout import Evaluation, make_rollout
+from rbve.evaluation.rollout import EvaluationPlan, make_rollout
 from rbve.policy import Policy, act_function
 from rbve.training.update import recorder_key
 
@@ -19,8 +19,8 @@ EPISODES_PER_LOOK = 100
 EPISODES_FOR_VERDICT = 1000
 
 
-def mean_return(found: Evaluation) -> float:
-    return found.summary(values=False)["return"][0]
+def mean_return(found: Any) -> float:
+    return float(np.asarray(found["return"], np.float64).mean())
 
 
 class SnapshotJudge:
@@ -39,7 +39,7 @@ class SnapshotJudge:
         self.looks: list[tuple[float, np.ndarray]] = []
 
     def _rollout(self, episodes: int) -> Any:
-        return make_rollout(self.env, self.act, episodes, 0.0, self.gamma)
+        return make_rollout(self.env, self.act, EvaluationPlan(episodes, 0.0, self.gamma))
 
     def next_look(self, total: int) -> int:
         """When to look again, of so many episodes or steps."""

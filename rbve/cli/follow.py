@@ -40,7 +40,7 @@ def command(
         once: Evaluate what is there and leave.
     """
     from rbve import backend
-    from rbve.evaluation.follow import Evaluated, Plan, runs_below
+    from rbve.evaluation.follow import Evaluated, FollowPlan, runs_below
     from rbve.evaluation.follow import follow as run
 
     backend.prepare()
@@ -50,7 +50,7 @@ def command(
         _console.tell(f"{found.folder.name}: step {found.step}: return {shown:.6g}")
 
     find_modules_here(env)
-    plan = Plan(env, episodes, epsilon, seed, algorithm, legal)
+    plan = FollowPlan(env, episodes, epsilon, seed, algorithm, legal)
     if not once and not runs_below(runs):
         _console.tell(f"waiting for runs below {runs}")
     done, known = run(runs, plan, note, once)

@@ -113,9 +113,9 @@ def command(
     from rbve import rows as result_rows
     from rbve.audit.verdict import counted
     from rbve.data.manifest import fingerprint
+    from rbve.evaluation.offline_case import run_warnings
     from rbve.sweep import grid
     from rbve.sweep.run import run_jobs
-    from rbve.training import outside
     from rbve.training.notes import notes, period_notes
     from rbve.training.presets import frames_to_join
     from rbve.training.run import is_finished
@@ -179,5 +179,5 @@ def command(
     _console.show_runs(runs, as_json)
     _console.show_policies(folders)
     for run in runs:
-        _console.show_notes(outside.words(run.job, run))
+        _console.show_notes(run_warnings(run.job, run))
     _console.fail_where_diverged(runs)

@@ -1,85 +1,166 @@
-"""One policy in one environment: its figures."""
+"""The evaluator: one policy in one environment, inside JAX or outside it.
+
+Training, `rbve evaluate` and `rbve follow` call it. Episodes depend on a seed and on the step of
+training that a policy is of, and on nothing else: equal seeds give equal figures in all three.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from rbve.envs._atari_games import with_reference
 from rbve.envs.base import Env
-from rbve.evaluation.fit import check_play, frames_joined
-from rbve.evaluation.host import TRIAL, evaluate_on_host
-from rbve.evaluation.players import FunctionPlayer
-from rbve.evaluation.rollout import make_rollout
-from rbve.evaluation.worlds import check_legal, legal_source, opened
+from rbve.evaluation import environment
+from rbve.evaluation.actors import host_actor
+from rbve.evaluation.fit import Interface, check_fit
+from rbve.evaluation.record import STEP_COLUMNS, Evaluation, measure
+from rbve.evaluation.rollout import EvaluationPlan, check_seed, make_rollout
+from rbve.evaluation.vector import HostActor, Trace, VectorEnv, play
 from rbve.policy import Policy
-from rbve.training.measures import normalised
 from rbve.types import Array
 
-
-class Play(NamedTuple):
-    """What is played."""
-
-    episodes: int
-    epsilon: float
-    gamma: float | None = None  # None = as the policy was trained
-    noise: float = 0.0
-    seed: int = 0
-    legal: str | None = None  # "all", if the policy's data had masks and the environment has none
+# The step of what was not trained. Larger than any step, so that its episodes are those of no
+# snapshot, and of no recording, whose seeds are smaller.
+UNTRAINED = 1 << 31
 
 
-def measured(
-    policy: Policy | Callable[..., Any], env: Any, play: Play
-) -> tuple[dict[str, Any], Array]:
-    """Mean figures, and the return of every episode."""
-    check_play(play.episodes, play.epsilon, play.seed)
-    if isinstance(policy, Policy):
-        return of_policy(policy, env, play)
-    with opened(env, play.noise, play.episodes, on_host=True) as world:
-        check_legal(world, False, play.legal)
-        player = FunctionPlayer(policy, world.actions)
-        found = evaluate_on_host(
-            world,  # type: ignore[arg-type]
-            player,
-            play.episodes,
-            play.epsilon,
-            gamma=1.0,
-            seed=play.seed,
-            salt=TRIAL,
-        )
-        source = legal_source(world, False)
-    return means_of(found.summary(values=False), source), found.returns
+def evaluation_key(seed: int, step: int) -> Array:
+    """Of the episodes of a snapshot inside JAX.
+
+    The third key that a seed is split into, since training takes the others (member_keys).
+    """
+    return jax.random.fold_in(jax.random.split(jax.random.key(seed), 3)[2], step)
 
 
-def of_policy(policy: Policy, env: Any, play: Play) -> tuple[dict[str, Any], Array]:
-    trained = policy.info.get("job", {}).get("spec", {})
-    gamma = trained.get("gamma", 0.99) if play.gamma is None else play.gamma
-    clip = trained.get("clip_rewards", False)
-    if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must lie in [0, 1]; got {gamma}")
-    numbers = (play.episodes, play.epsilon, gamma, clip)
-    with opened(env, play.noise, play.episodes) as world:
-        frames_joined(world, policy)
-        check_legal(world, policy.masked, play.legal)
-        if isinstance(world, Env):
-            run = jax.jit(make_rollout(world, policy.act_function(), *numbers))
-            found = run(policy.network, policy.config, jax.random.key(play.seed))
+class Evaluator:
+    """An open environment, and how policies are played in it."""
+
+    def __init__(self, env: Env | VectorEnv, plan: EvaluationPlan) -> None:
+        self.env, self.plan = env, plan
+        self._compiled: dict[Any, Callable[..., Any]] = {}
+
+    def play(
+        self, policy: Policy | HostActor | Callable[..., Any], seed: int, step: int | None = None
+    ) -> Evaluation:
+        """Episodes of a policy or, outside JAX, of a function.
+
+        Args:
+            policy: Fits the environment.
+            seed: Seed of the episodes.
+            step: Updates the policy has seen; None = as it says.
+        """
+        check_seed(seed)
+        trained = policy if isinstance(policy, Policy) else None
+        masked = trained is not None and trained.masked
+        values = trained is not None and trained.algorithm.values
+        plan = self._settled(trained)
+        if step is None:
+            step = trained.trained.step if trained is not None else None
+        step = UNTRAINED if step is None else step
+        if isinstance(self.env, VectorEnv):
+            actor = host_actor(policy, self.env)
+            traces = play(self.env, actor, plan.episodes, plan.epsilon, seed=step, salt=seed)
+            found = _measure_traces(list(traces), plan)
+        elif trained is None:
+            raise ValueError("inside JAX a Policy plays; open the environment on the host")
         else:
-            found = evaluate_on_host(world, policy, *numbers, play.seed, TRIAL)
-        source = legal_source(world, policy.masked)
-    figures = found.summary(policy.algorithm.values)
-    name = env if isinstance(env, str) else None
-    facts = policy.info.get("facts", {})
-    known = with_reference(facts if name and facts.get("env") == name else {}, name)
-    figures |= normalised(figures["return"], known) if known else {}
-    result = means_of(figures, source)
-    if "normalised_return" in result and "reference_source" in known:
-        result["normalised_by"] = known["reference_source"]
-    return result, found.returns
+            config = jax.tree.map(jnp.float32, trained.config)
+            rollout = self._rollout(trained, plan)
+            found = rollout(trained.network, config, evaluation_key(seed, step))
+        return Evaluation(found, values, environment.legal_source(self.env, masked))
+
+    def _settled(self, policy: Policy | None) -> EvaluationPlan:
+        if policy is None:
+            return replace(self.plan, gamma=1.0, clip_rewards=False)
+        trained, plan = policy.trained, self.plan
+        return replace(
+            plan,
+            gamma=trained.gamma if plan.gamma is None else plan.gamma,
+            clip_rewards=trained.clip_rewards if plan.clip_rewards is None else plan.clip_rewards,
+        )
+
+    def _rollout(self, policy: Policy, plan: EvaluationPlan) -> Callable[..., Any]:
+        """Compiled once for all snapshots of a run."""
+        kind = (plan, policy.algorithm, policy.options, policy.features, policy.rescaled)
+        if kind not in self._compiled:
+            assert isinstance(self.env, Env)
+            self._compiled[kind] = jax.jit(make_rollout(self.env, policy.act_function(), plan))
+        return self._compiled[kind]
 
 
-def means_of(figures: dict[str, tuple[float, int]], source: str | None) -> dict[str, Any]:
-    means: dict[str, Any] = {name: value for name, (value, _) in figures.items()}
-    return means if source is None else {**means, "legal_actions": source}
+@contextmanager
+def open_evaluator(
+    env: Any,
+    plan: EvaluationPlan,
+    needs: Interface | None,
+    remedy: str = environment.REMEDY,
+) -> Iterator[Evaluator]:
+    """An environment opened for policies that take and give what `needs` says.
+
+    Args:
+        env: A name, a Gymnasium environment, or one of rbve.envs.load.
+        plan: How they are played.
+        needs: None = functions of single observations, outside JAX.
+        remedy: What a user can do where only the data says which actions are legal.
+
+    Raises:
+        ValueError: They do not fit, or nobody says which actions are legal.
+    """
+    on_host = needs is None
+    with environment.open_environment(env, plan.noise, plan.episodes, on_host) as opened:
+        if needs is not None:
+            check_fit(opened, needs)
+        masked = needs is not None and needs.masked
+        environment.check_legal(opened, masked, plan.legal, remedy)
+        yield Evaluator(opened, plan)
+
+
+def evaluate(
+    policy: Policy | Callable[..., Any], env: Any, plan: EvaluationPlan, seed: int = 0
+) -> Evaluation:
+    """Play a policy, or a function as rbve.evaluate takes it, in an environment.
+
+    Args:
+        policy: Who plays.
+        env: A name, a Gymnasium environment, or one of rbve.envs.load.
+        plan: How.
+        seed: Seed of the episodes.
+    """
+    check_seed(seed)
+    needs = Interface.of_policy(policy) if isinstance(policy, Policy) else None
+    with open_evaluator(env, plan, needs) as evaluator:
+        return evaluator.play(policy, seed)
+
+
+def known_references(policy: Any, env: Any) -> dict[str, Any]:
+    """Returns of the uniform policy and of an online agent in this environment, as far as known."""
+    if not isinstance(policy, Policy) or not isinstance(env, str):
+        return {}
+    facts = policy.trained.facts
+    return with_reference(dict(facts) if facts.get("env") == env else {}, env)
+
+
+def _measure_traces(traces: Sequence[Trace], plan: EvaluationPlan) -> dict[str, Array]:
+    # Lengths are rounded up to powers of two, so that few programs are compiled.
+    steps = 1 << (max(len(trace.reward) for trace in traces) - 1).bit_length()
+    columns = {name: np.zeros((steps, len(traces)), np.float32) for name in STEP_COLUMNS}
+    for k, trace in enumerate(traces):
+        length = len(trace.reward)
+        columns["reward"][:length, k] = trace.reward
+        columns["alive"][:length, k] = 1
+        if trace.q:
+            columns["q"][:length, k] = trace.q
+            columns["gap"][:length, k] = trace.gap
+    ended = jnp.asarray([trace.terminated for trace in traces])
+    arrays = {name: jnp.asarray(values) for name, values in columns.items()}
+    return _measure_compiled(arrays, ended, plan.gamma, bool(plan.clip_rewards))
+
+
+_measure_compiled = jax.jit(measure, static_argnums=3)

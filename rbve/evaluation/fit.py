@@ -1,24 +1,45 @@
-"""Whether a policy fits an environment, how many frames it joins, and what play is asked for."""
+"""Whether a policy, or one trained on a dataset, fits an environment, and how frames stack."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from rbve.data.dataset import Dataset
 from rbve.data.features import Features
+from rbve.data.inputs import input_shape
 from rbve.envs.base import Env, categories
-from rbve.training.spec import INT32
+from rbve.policy import Policy
 
 
-def check_play(episodes: int, epsilon: float, seed: int) -> None:
-    """Numbers of an evaluation, as a user gave them."""
-    if episodes < 1:
-        raise ValueError(f"episodes must be at least 1; got {episodes}")
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must lie in [0, 1]; got {epsilon}")
-    if not 0 <= seed <= INT32:
-        raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
+class Interface(NamedTuple):
+    """What a policy takes and gives, as far as it decides whether it fits an environment."""
+
+    obs_shape: tuple[int, ...]
+    actions: int
+    stack: int  # observations joined, as training says
+    features: Features | None
+    masked: bool
+    dataset: Dataset | None = None  # where nothing is trained yet
+
+    @staticmethod
+    def of_policy(policy: Policy) -> Interface:
+        """Of a trained policy."""
+        return Interface(
+            tuple(policy.obs_shape),
+            len(policy.actions),
+            policy.trained.stack,
+            policy.features,
+            policy.masked,
+        )
+
+    @staticmethod
+    def of_data(data: Dataset, stack: int) -> Interface:
+        """Of policies that will be trained on this data."""
+        shape = data.obs_shape if data.features is not None else input_shape(data, stack)
+        masked = data.legal is not None
+        return Interface(tuple(shape), data.num_actions, stack, data.features, masked, data)
 
 
 def joined_shape(shape: tuple[int, ...], stack: int) -> tuple[int, ...]:
@@ -29,21 +50,21 @@ def joined_shape(shape: tuple[int, ...], stack: int) -> tuple[int, ...]:
     return (*outer, last * stack)
 
 
-def frames_in(shape: tuple[int, ...], wanted: tuple[int, ...], stack: int) -> int | None:
-    """How many observations of `shape` make one of the shape `wanted`; None where none do.
+def frames_in(shape: tuple[int, ...], joined: tuple[int, ...], stack: int) -> int | None:
+    """How many observations of `shape` make one of the shape `joined`; None where none do.
 
-    Who learned from frames that the data held already joined (RL Unplugged's tuples) says nothing
-    of stacking: for pictures the number of channels tells.
+    Data may hold frames joined already (RL Unplugged's tuples), and then training knows nothing of
+    stacking: for images the number of channels tells.
     """
-    if joined_shape(shape, stack) == wanted:
+    if joined_shape(shape, stack) == joined:
         return stack
-    if len(wanted) == len(shape) == 3 and wanted[-1] % shape[-1] == 0:
-        stack = wanted[-1] // shape[-1]
-    return stack if joined_shape(shape, stack) == wanted else None
+    if len(joined) == len(shape) == 3 and joined[-1] % shape[-1] == 0:
+        stack = joined[-1] // shape[-1]
+    return stack if joined_shape(shape, stack) == joined else None
 
 
 def category_codes(env: Any, features: Features | None) -> np.ndarray | None:
-    """What the data holds for each value of an environment that shows one of a set of values.
+    """The data's code of each value of an environment that shows one of a set of values.
 
     The environment shows it one-hot, the data as the index of a category. None where either does
     not; ValueError where a value of the environment is no category of the data.
@@ -63,16 +84,20 @@ def category_codes(env: Any, features: Features | None) -> np.ndarray | None:
     return np.array([column.categories.index(value) for value in values])
 
 
-def frames_joined(env: Any, policy: Any) -> int:
-    """How many observations of `env` make one of the policy's; ValueError where they do not fit."""
-    seen, wanted = tuple(env.obs_shape), tuple(policy.obs_shape)
-    told = int(policy.info.get("job", {}).get("spec", {}).get("stack", 1))
-    coded = category_codes(env, policy.features) is not None
-    stack = 1 if coded else frames_in(seen, wanted, told)
-    if stack is None or len(env.actions) != len(policy.actions):
+def check_fit(env: Any, needs: Interface) -> int:
+    """How many observations of `env` make one of the policy's.
+
+    Raises:
+        ValueError: Observations or actions do not fit, or have to be stacked inside JAX.
+    """
+    shape, actions = tuple(env.obs_shape), len(env.actions)
+    coded = category_codes(env, needs.features) is not None
+    stack = 1 if coded else frames_in(shape, needs.obs_shape, needs.stack)
+    if stack is None or actions != needs.actions:
+        who = "the policy takes" if needs.dataset is None else "the dataset has"
         raise ValueError(
-            f"{env.name} has observations {seen} and {len(env.actions)} actions; the policy takes "
-            f"{wanted} and has {len(policy.actions)}"
+            f"{env.name} has observations {shape} and {actions} actions; {who} {needs.obs_shape} "
+            f"and {needs.actions}{_remedy(actions, needs, stack is not None)}"
         )
     if stack > 1 and isinstance(env, Env):
         raise ValueError(
@@ -80,3 +105,12 @@ def frames_joined(env: Any, policy: Any) -> int:
             "train with --stack 1"
         )
     return stack
+
+
+def _remedy(actions: int, needs: Interface, fits: bool) -> str:
+    """Data from elsewhere may show fewer actions than there are."""
+    origin = None if needs.dataset is None else needs.dataset.provenance.get("format")
+    if not fits or origin is None or needs.actions > actions:
+        return ""
+    every = str(actions) if origin == "rlu" else "and all their names"
+    return f"; if it shows only some of them, convert again with --actions {every}"

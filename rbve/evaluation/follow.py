@@ -8,45 +8,27 @@ first snapshot that has no figures; figures depend on the snapshot's step and th
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-
 from rbve import envs, rows, schema, stopping
 from rbve.data import load
-from rbve.data.features import Features
-from rbve.data.inputs import input_shape
 from rbve.envs._atari_games import with_reference
-from rbve.envs.base import Env
-from rbve.evaluation.fit import check_play, frames_joined
-from rbve.evaluation.host import evaluate_on_host
-from rbve.evaluation.rollout import Evaluation, make_rollout
-from rbve.evaluation.worlds import check_legal, opened
+from rbve.evaluation.evaluate import evaluate, open_evaluator
+from rbve.evaluation.fit import Interface
+from rbve.evaluation.record import Figures, final_rows
+from rbve.evaluation.rollout import EvaluationPlan, check_seed
 from rbve.files import allow_open_files, locked
 from rbve.policy import Policy
 from rbve.policy.file import POLICY
-from rbve.training.measures import final_rows, normalised
-from rbve.training.spec import averaged
+from rbve.policy.trained import JOB, TrainedAs
 
 WAITING = "waiting"
-# What is needed of a job, beyond the types that all rows and policies have.
-JOB = {
-    "spec": {
-        "algorithm": str,
-        "env": (str, None),
-        **dict.fromkeys(("steps", "every", "eval_episodes", "final_evaluations", "stack"), int),
-        **dict.fromkeys(("eval_epsilon", "gamma"), float),
-        "clip_rewards": bool,
-    },
-    "data": {"path": str},
-}
 
 
 def offer(folder: Path, policy: Policy, step: int) -> None:
@@ -56,8 +38,8 @@ def offer(folder: Path, policy: Policy, step: int) -> None:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How snapshots are to be evaluated; None = as the run's own plan says."""
+class FollowPlan:
+    """How snapshots are to be evaluated; None = as the run says."""
 
     env: str | None = None
     episodes: int | None = None
@@ -67,75 +49,67 @@ class Plan:
     legal: str | None = None  # "all", where the data has masks and the environment has none
 
     def __post_init__(self) -> None:
-        check_play(
-            1 if self.episodes is None else self.episodes,
-            0.0 if self.epsilon is None else self.epsilon,
-            self.seed,
-        )
+        self._plan(TrainedAs())
+        check_seed(self.seed)
 
-    def of(self, spec: dict[str, Any], folder: Path) -> Settled:
-        env = self.env or envs.named_in_file(spec["env"], folder)
-        if env is None:
-            raise ValueError(f"{folder}: the run names no environment; say which with --env")
-        return Settled(
-            env=env,
-            episodes=spec["eval_episodes"] if self.episodes is None else self.episodes,
-            epsilon=spec["eval_epsilon"] if self.epsilon is None else self.epsilon,
-            seed=self.seed,
+    def _plan(self, trained: TrainedAs) -> EvaluationPlan:
+        return EvaluationPlan(
+            episodes=trained.eval_episodes if self.episodes is None else self.episodes,
+            epsilon=trained.eval_epsilon if self.epsilon is None else self.epsilon,
             legal=self.legal,
         )
 
+    def of(self, trained: TrainedAs, folder: Path) -> tuple[str, EvaluationPlan]:
+        """Where and how the snapshots of one run are evaluated."""
+        env = self.env or envs.named_in_file(trained.env, folder)
+        if env is None:
+            raise ValueError(f"{folder}: the run names no environment; say which with --env")
+        return env, self._plan(trained)
 
-@dataclass(frozen=True)
-class Settled:
-    """How the snapshots of one run are evaluated."""
-
-    env: str
-    episodes: int
-    epsilon: float
-    seed: int
-    legal: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Without `legal` where it is left to the environment, as in files of earlier versions."""
-        known = dataclasses.asdict(self)
-        return {name: value for name, value in known.items() if name != "legal" or value}
+    def noted(self, trained: TrainedAs, folder: Path) -> dict[str, Any]:
+        """For the file of figures; without `legal` where it is left to the environment."""
+        env, plan = self.of(trained, folder)
+        noted = {"env": env, "episodes": plan.episodes, "epsilon": plan.epsilon, "seed": self.seed}
+        return {**noted, "legal": self.legal} if self.legal else noted
 
 
 class Evaluated(NamedTuple):
+    """Figures of one snapshot."""
+
     folder: Path
     step: int
     figures: dict[str, float]
 
 
-class Tally(NamedTuple):
+class FollowCount(NamedTuple):
+    """How far a follower came."""
+
     evaluated: int  # runs, to their end
     runs: int
 
 
 def follow(
     out: Path,
-    plan: Plan,
+    plan: FollowPlan,
     on_progress: Callable[[Evaluated], None] = lambda evaluated: None,
     once: bool = False,
     pause: float = 2.0,
-) -> Tally:
+) -> FollowCount:
     """Evaluate snapshots of all runs below `out` until every run is finished.
 
-    `once` plays what is there and leaves. `pause` is the time in seconds between looks. A run that
-    cannot be evaluated so is left out, and told when the others are done.
+    Args:
+        out: Folder of runs.
+        plan: How.
+        on_progress: Told of every snapshot.
+        once: Play the snapshots that are there and return.
+        pause: Seconds between two searches for snapshots.
+
+    Raises:
+        ValueError: Some runs could not be evaluated so; told when the others are done.
     """
     refused: dict[Path, str] = {}
     with ExitStack() as locks:
         taken: set[Path] = set()
-
-        def evaluate(folder: Path) -> Iterator[Evaluated]:
-            stopping.check()
-            if folder not in taken:
-                locks.enter_context(locked(folder / rows.EVALUATION))
-                taken.add(folder)
-            yield from evaluate_waiting(folder, plan)
-
         while True:
             stopping.check()
             folders = runs_below(out)
@@ -148,22 +122,26 @@ def follow(
                 if folder in refused:
                     continue
                 try:
-                    for found in evaluate(folder):
-                        on_progress(found)
+                    stopping.check()
+                    if folder not in taken:
+                        locks.enter_context(locked(folder / rows.EVALUATION))
+                        taken.add(folder)
+                    for evaluated in _evaluate_waiting(folder, plan):
+                        on_progress(evaluated)
                 except (ValueError, ImportError) as error:
                     refused[folder] = str(error)
             # Listed again: a run may have begun while others were played.
             folders = [folder for folder in runs_below(out) if folder not in refused]
-            settled = sum(is_settled(folder) for folder in folders)
-            if once or ((folders or refused) and settled == len(folders)):
+            done = sum(is_evaluated(folder) for folder in folders)
+            if once or ((folders or refused) and done == len(folders)):
                 break
             time.sleep(pause)
     if refused:
-        raise ValueError(complaint(refused, len(folders)))
-    return Tally(settled, len(folders))
+        raise ValueError(_complaint(refused, len(folders)))
+    return FollowCount(done, len(folders))
 
 
-def complaint(refused: dict[Path, str], others: int) -> str:
+def _complaint(refused: dict[Path, str], others: int) -> str:
     """The first run at length, the rest by name."""
     (first, words), *rest = refused.items()
     told = words if words.startswith(str(first)) else f"{first}: {words}"
@@ -172,46 +150,40 @@ def complaint(refused: dict[Path, str], others: int) -> str:
 
 
 def runs_below(out: Path) -> list[Path]:
+    """Folders of runs."""
     return sorted(file.parent for file in out.rglob(rows.FILE))
 
 
-def is_settled(folder: Path) -> bool:
+def is_evaluated(folder: Path) -> bool:
     """Whether the run's final policy has been evaluated."""
-    final = folder / POLICY
     file = folder / rows.EVALUATION
-    if not final.exists() or not file.exists():
-        return False
-    metrics = {row.metric for row in rows.read(file).rows}
-    return "final/return" in metrics
+    return (folder / POLICY).exists() and file.exists() and rows.is_finished(rows.read(file))
 
 
-def evaluate_waiting(folder: Path, plan: Plan) -> Iterator[Evaluated]:
+def _evaluate_waiting(folder: Path, plan: FollowPlan) -> Iterator[Evaluated]:
     """Snapshots in the order of their steps; last, once it is there, the final policy."""
     waiting = folder / WAITING
-    check_plan(folder, plan)
+    _check_same_plan(folder, plan)
     if not (waiting.exists() or (folder / POLICY).exists()):
-        check_fit(folder, plan)
+        _check_fit(folder, plan)
         waiting.mkdir(exist_ok=True)
     for snapshot in sorted(waiting.glob("*.safetensors")):
-        yield from evaluate_one(folder, load_policy(snapshot, folder, plan), plan, final=False)
+        yield from _evaluate_one(folder, _load_policy(snapshot, folder, plan), plan, final=False)
         snapshot.unlink()
     if (folder / POLICY).exists() and not any(waiting.glob("*.safetensors")):
-        if not is_settled(folder):
-            yield from evaluate_one(
-                folder, load_policy(folder / POLICY, folder, plan), plan, final=True
-            )
+        if not is_evaluated(folder):
+            policy = _load_policy(folder / POLICY, folder, plan)
+            yield from _evaluate_one(folder, policy, plan, final=True)
         if waiting.exists() and not any(waiting.iterdir()):
             waiting.rmdir()
 
 
-def read_run(file: Path) -> rows.Run:
-    run = rows.read(file)
-    schema.check(run.spec, JOB, f"{file}: not of a training run")
-    return run
+def _trained_as(file: Path) -> TrainedAs:
+    return TrainedAs.of_run({"job": rows.read(file).spec}, str(file))
 
 
-def load_policy(file: Path, folder: Path, plan: Plan) -> Policy:
-    trained = Path(read_run(folder / rows.FILE).spec["spec"]["algorithm"])
+def _load_policy(file: Path, folder: Path, plan: FollowPlan) -> Policy:
+    trained = Path(_trained_as(folder / rows.FILE).algorithm)
     own = plan.algorithm is not None and plan.algorithm.name == trained.name
     policy = Policy.load(file, plan.algorithm if own else None)
     needed = {"job": JOB, "facts": dict, "step": int}
@@ -219,103 +191,69 @@ def load_policy(file: Path, folder: Path, plan: Plan) -> Policy:
     return policy
 
 
-def check_plan(folder: Path, plan: Plan) -> None:
+def _check_same_plan(folder: Path, plan: FollowPlan) -> None:
     """Whether what is evaluated already, all of it perhaps, was so as the plan says."""
     file = folder / rows.EVALUATION
-    if not file.exists():
-        return
-    run = read_run(file)
-    if run.facts.get("evaluated") != plan.of(run.spec["spec"], folder).to_json():
-        raise otherwise(file, run)
+    if file.exists():
+        run = rows.read(file)
+        if run.facts.get("evaluated") != plan.noted(_trained_as(file), folder):
+            raise _other_plan(file, run)
 
 
-def check_fit(folder: Path, plan: Plan) -> None:
+def _check_fit(folder: Path, plan: FollowPlan) -> None:
     """Before training is asked for snapshots: whether they will fit, if the data can still tell."""
-    job = read_run(folder / rows.FILE).spec
-    with opened(plan.of(job["spec"], folder).env, episodes=1) as world:
-        try:
-            data = load(job["data"]["path"], verify=False)
-        except (ValueError, OSError):  # moved, or named from elsewhere: the first snapshot tells
-            return
-        stack = job["spec"]["stack"]
-        shape = data.obs_shape if data.features is not None else input_shape(data, stack)
-        frames_joined(world, Fitting(shape, data.actions, {"job": job}, data.features))
-        check_legal(world, data.legal is not None, plan.legal)
+    trained = _trained_as(folder / rows.FILE)
+    env, how = plan.of(trained, folder)
+    try:
+        data = load(trained.data, verify=False)
+    except (ValueError, OSError):  # moved, or named from elsewhere: the first snapshot tells
+        return
+    with open_evaluator(env, how, Interface.of_data(data, trained.stack)):
+        """Opening checks it."""
 
 
-class Fitting(NamedTuple):
-    """Of a policy, what decides whether it fits an environment."""
-
-    obs_shape: tuple[int, ...]
-    actions: Sequence[str]
-    info: dict[str, Any]
-    features: Features | None
-
-
-def evaluate_one(folder: Path, policy: Policy, plan: Plan, final: bool) -> Iterator[Evaluated]:
+def _evaluate_one(
+    folder: Path, policy: Policy, plan: FollowPlan, final: bool
+) -> Iterator[Evaluated]:
     """Figures of one policy, added to the file; nothing where they are on disk already."""
-    job = policy.info["job"]
-    settled = plan.of(job["spec"], folder)
-    run = run_so_far(folder, job, facts_of(policy, settled))
-    step = int(policy.info["step"])
+    trained = policy.trained
+    env, how = plan.of(trained, folder)
+    evaluated = {"env": env, "evaluated": plan.noted(trained, folder)}
+    facts = with_reference({**trained.facts, **evaluated}, env)
+    run = _run_so_far(folder, policy.info["job"], facts)
+    step = trained.step or 0
     fresh = []
     if not any(row.step == step for row in run.rows):
-        measured = play_policy(policy, settled, step)
-        measured |= normalised(measured["return"], run.facts)
-        fresh = [rows.Row(step, name, value, n) for name, (value, n) in measured.items()]
+        figures = evaluate(policy, env, how, plan.seed).figures(run.facts)
+        fresh = [rows.Row(step, name, value, n) for name, (value, n) in figures.items()]
     if final:
-        spec = job["spec"]
-        last = averaged(spec["steps"], spec["every"], spec["final_evaluations"])
-        fresh += final_rows(step, evaluations([*run.rows, *fresh])[-last:])
+        fresh += final_rows(step, _by_step([*run.rows, *fresh])[-trained.averaged :])
+        fresh.append(rows.Row(step, rows.FINISHED, 1.0, 1))
     if fresh:
         rows.write(run._replace(rows=[*run.rows, *fresh]), folder / rows.EVALUATION)
         yield Evaluated(folder, step, {row.metric: row.value for row in fresh})
 
 
-def facts_of(policy: Policy, plan: Settled) -> dict[str, Any]:
-    facts = {**policy.info["facts"], "env": plan.env, "evaluated": plan.to_json()}
-    return with_reference(facts, plan.env)
-
-
-def run_so_far(folder: Path, job: dict[str, Any], facts: dict[str, Any]) -> rows.Run:
+def _run_so_far(folder: Path, job: dict[str, Any], facts: dict[str, Any]) -> rows.Run:
     file = folder / rows.EVALUATION
     if not file.exists():
         return rows.Run(rows.read(folder / rows.FILE).job, job, facts, [])
     run = rows.read(file)
     if run.facts != facts:
-        raise otherwise(file, run)
+        raise _other_plan(file, run)
     return run
 
 
-def otherwise(file: Path, run: rows.Run) -> ValueError:
+def _other_plan(file: Path, run: rows.Run) -> ValueError:
     return ValueError(
         f"{file}: was evaluated otherwise ({json.dumps(run.facts.get('evaluated'))}); give the "
         "same environment, episodes, epsilon, seed and legal, or move the file away"
     )
 
 
-def evaluations(known: list[rows.Row]) -> list[dict[str, tuple[float, int]]]:
-    """Figures by step, in the order of steps."""
-    found: dict[int, dict[str, tuple[float, int]]] = {}
+def _by_step(known: list[rows.Row]) -> list[Figures]:
+    """Figures of every evaluation, in the order of steps."""
+    found: dict[int, Figures] = {}
     for row in known:
         found.setdefault(row.step, {})[row.metric] = (row.value, row.n)
     return [found[step] for step in sorted(found)]
-
-
-def play_policy(policy: Policy, plan: Settled, step: int) -> dict[str, tuple[float, int]]:
-    spec = policy.info["job"]["spec"]
-    gamma, clip = spec["gamma"], spec["clip_rewards"]
-    episodes, epsilon = plan.episodes, plan.epsilon
-    found: Evaluation
-    with opened(plan.env, episodes=episodes) as world:
-        frames_joined(world, policy)
-        check_legal(world, policy.masked, plan.legal)
-        if isinstance(world, Env):
-            actor = policy.act_function()
-            run = jax.jit(make_rollout(world, actor, episodes, epsilon, gamma, clip))
-            key = jax.random.fold_in(jax.random.key(plan.seed), step)
-            found = run(policy.network, policy.config, key)
-        else:
-            seed = plan.seed * 1_000_003 + step
-            found = evaluate_on_host(world, policy, episodes, epsilon, gamma, clip, seed)
-    return found.summary(policy.algorithm.values)

@@ -1,18 +1,10 @@
-"""Many episodes at once inside JAX, with the paper's value diagnostics.
-
-    over-estimation error   mean of max(Q(s, a) − G(s), 0)²
-    at the start            the same, of the first state alone
-    value error             mean of Q(s, a) − G(s)
-    action gap              mean of best minus second best Q
-
-over all visited states of an episode; a is the action taken and G the discounted return that
-followed. Episodes cut by a limit lack the tail of G and give no value figures.
-"""
+"""Many episodes at once inside JAX."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,75 +12,62 @@ import numpy as np
 
 from rbve import ops
 from rbve.envs.base import Env
-from rbve.evaluation.actor import Act, Actor, Look, as_actor
+from rbve.evaluation.record import STEP_COLUMNS, measure
+from rbve.policy.actor import Act, Actor, ActorInput, without_memory
+from rbve.schema import INT32
 from rbve.types import Array, Tree
 
 
-class Evaluation(NamedTuple):
-    """One entry per episode."""
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """How policies are evaluated."""
 
-    returns: Array  # undiscounted
-    lengths: Array
-    terminated: Array  # bool; False = cut by a limit
-    overestimation: Array
-    start_overestimation: Array
-    value_error: Array
-    action_gap: Array
-    clipped_returns: Array | None = None  # of rewards in [−1, 1], where training clips them
+    episodes: int = 100
+    epsilon: float = 0.4**8  # share of random actions (the paper's)
+    gamma: float | None = None  # discount of the value metrics; None = that of the training
+    clip_rewards: bool | None = None  # in the value metrics; None = as in training
+    noise: float = 0.0  # probability that the environment executes a random action
+    legal: str | None = None  # "all", if the policy's data had masks and the environment has none
 
-    def summary(self, values: bool = True) -> dict[str, tuple[float, int]]:
-        """Means with the number of episodes behind each."""
-        host = {
-            name: np.asarray(value, np.float64)
-            for name, value in self._asdict().items()
-            if value is not None
-        }
-        ended = host["terminated"] > 0
-        result = {
-            "return": (float(host["returns"].mean()), len(ended)),
-            "episode_length": (float(host["lengths"].mean()), len(ended)),
-        }
-        if "clipped_returns" in host:
-            result["clipped_return"] = (float(host["clipped_returns"].mean()), len(ended))
-        if not values:
-            return result
-        for name in ("overestimation", "start_overestimation", "value_error"):
-            column = host[name][ended]
-            result[name] = (float(column.mean()) if ended.any() else float("nan"), int(ended.sum()))
-        result["action_gap"] = (float(host["action_gap"].mean()), len(ended))
-        return result
+    def __post_init__(self) -> None:
+        if self.episodes < 1:
+            raise ValueError(f"episodes must be at least 1; got {self.episodes}")
+        if not 0 <= self.epsilon <= 1:
+            raise ValueError(f"epsilon must lie in [0, 1]; got {self.epsilon}")
+        if self.gamma is not None and not 0 <= self.gamma <= 1:
+            raise ValueError(f"gamma must lie in [0, 1]; got {self.gamma}")
+
+
+def check_seed(seed: int) -> None:
+    """ValueError where JAX cannot count so far."""
+    if not 0 <= seed <= INT32:
+        raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
 
 
 def make_rollout(
-    env: Env,
-    act: Act | Actor,
-    episodes: int,
-    epsilon: float,
-    gamma: float,
-    clip_rewards: bool = False,
-) -> Callable[[Tree, Tree, Array], Evaluation]:
-    """A pure function (params, config, key) -> Evaluation."""
-    actions = len(env.actions)
-    actor = as_actor(act)
+    env: Env, act: Act | Actor, plan: EvaluationPlan
+) -> Callable[[Tree, Tree, Array], dict[str, Array]]:
+    """A pure function (params, config, key) -> every metric's values per episode."""
+    actions, episodes = len(env.actions), plan.episodes
+    gamma = 1.0 if plan.gamma is None else plan.gamma
+    actor = act if isinstance(act, Actor) else without_memory(act)
 
-    def rollout(params: Tree, config: Tree, key: Array) -> Evaluation:
+    def rollout(params: Tree, config: Tree, key: Array) -> dict[str, Array]:
         key_reset, key_explore, key_net, key_env = jax.random.split(key, 4)
         state, obs = jax.vmap(env.reset)(jax.random.split(key_reset, episodes))
         strike, which = jax.random.uniform(key_explore, (2, env.max_steps, episodes))
-        explore = strike < epsilon
-        record = {
-            name: jnp.zeros((env.max_steps, episodes)) for name in ("reward", "q", "gap", "alive")
-        }
+        explore = strike < plan.epsilon
+        columns = {name: jnp.zeros((env.max_steps, episodes)) for name in STEP_COLUMNS}
 
         def running(carry: tuple[Any, ...]) -> Array:
             t, *_, alive, _, _ = carry
             return (t < env.max_steps) & jnp.any(alive)
 
         def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            t, state, look, memory, alive, terminated, record = carry
+            t, state, seen, memory, alive, terminated, columns = carry
             legal = None if env.legal is None else jax.vmap(env.legal)(state)
             key = jax.random.fold_in(key_net, t)
-            scores, q, memory = actor.act(params, config, look, memory, legal, key)
+            scores, q, memory = actor.act(params, config, seen, memory, legal, key)
             action = jnp.argmax(scores, axis=-1).astype(jnp.int32)
             random_action = ops.uniform_action(which[t], actions, legal)
             action = jnp.where(explore[t], random_action, action)
@@ -100,55 +79,20 @@ def make_rollout(
                 "gap": ops.action_gap(q, legal),
                 "alive": alive,
             }
-            record = {name: record[name].at[t].set(now[name]) for name in record}
+            columns = {name: columns[name].at[t].set(now[name]) for name in columns}
             terminated = terminated | (alive & outcome.terminated)
             alive = alive & ~(outcome.terminated | outcome.truncated)
-            look = Look(outcome.obs, action, outcome.reward)
-            return t + 1, state, look, memory, alive, terminated, record
+            seen = ActorInput(outcome.obs, action, outcome.reward)
+            return t + 1, state, seen, memory, alive, terminated, columns
 
         alive = jnp.ones(episodes, bool)
         memory = actor.start(params, episodes)
-        start = (jnp.zeros((), jnp.int32), state, Look.first(obs), memory, alive, ~alive, record)
-        *_, terminated, record = jax.lax.while_loop(running, step, start)
-        return measure(record, terminated, gamma, clip_rewards)
+        first = ActorInput.first(obs)
+        start = (jnp.zeros((), jnp.int32), state, first, memory, alive, ~alive, columns)
+        *_, terminated, columns = jax.lax.while_loop(running, step, start)
+        return measure(columns, terminated, gamma, bool(plan.clip_rewards))
 
     return rollout
-
-
-def measure(
-    record: dict[str, Array], terminated: Array, gamma: float, clip_rewards: bool
-) -> Evaluation:
-    """Figures per episode from (T, E) records of reward, q, gap and alive."""
-    reward = jnp.clip(record["reward"], -1, 1) if clip_rewards else record["reward"]
-
-    def back(g: Array, reward: Array) -> tuple[Array, Array]:
-        g = reward + gamma * g
-        return g, g
-
-    g = jax.lax.scan(back, jnp.zeros(reward.shape[1]), reward, reverse=True)[1]
-    alive = record["alive"]
-    lengths = jnp.sum(alive, axis=0)
-    error = record["q"] - g
-
-    def per_episode(values: Array) -> Array:
-        return jnp.sum(jnp.where(alive > 0, values, 0.0), axis=0) / lengths
-
-    excess = ops.square(jnp.maximum(error, 0.0))
-    return Evaluation(
-        returns=jnp.sum(record["reward"], axis=0),
-        lengths=lengths,
-        terminated=terminated,
-        overestimation=per_episode(excess),
-        start_overestimation=excess[0],
-        value_error=per_episode(error),
-        action_gap=per_episode(record["gap"]),
-        clipped_returns=jnp.sum(reward, axis=0) if clip_rewards else None,
-    )
-
-
-def random_return(env: Env, episodes: int = 1000, seed: int = 0) -> float:
-    """Mean return of the uniform policy."""
-    return float(np.mean(random_returns(env, episodes, seed), dtype=np.float64))
 
 
 def random_returns(env: Env, episodes: int, seed: int) -> np.ndarray:
@@ -158,5 +102,10 @@ def random_returns(env: Env, episodes: int, seed: int) -> np.ndarray:
         nothing = jnp.zeros((obs.shape[0], len(env.actions)))  # epsilon 1 decides
         return nothing, nothing
 
-    rollout = jax.jit(make_rollout(env, act, episodes, epsilon=1.0, gamma=1.0))
-    return np.asarray(rollout((), (), jax.random.key(seed)).returns)
+    rollout = jax.jit(make_rollout(env, act, EvaluationPlan(episodes, epsilon=1.0)))
+    return np.asarray(rollout((), (), jax.random.key(seed))["return"])
+
+
+def random_return(env: Env, episodes: int = 1000, seed: int = 0) -> float:
+    """Mean return of the uniform policy."""
+    return float(np.mean(random_returns(env, episodes, seed), dtype=np.float64))

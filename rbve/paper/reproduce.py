@@ -17,7 +17,7 @@ from rbve import envs
 from rbve.behaviours import online_dqn, r2d2_options, record, record_memory, scripts
 from rbve.behaviours.learned import came_half_way, has_learned
 from rbve.data.manifest import fingerprint, is_recorded, read_provenance
-from rbve.evaluation.players import ScriptPlayer
+from rbve.evaluation.actors import ScriptActor
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
 from rbve.paper.results import write_experiment
 from rbve.policy import Policy
@@ -159,7 +159,7 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         common["reference"] = learned_by(online)["reference"]
         record.record_policy(each.env, folder, expert, each.episodes, each.expert, **common)
     elif each.script is not None:
-        player = ScriptPlayer(scripts.load(each.env))
+        player = ScriptActor(scripts.load(each.env))
         record.record_policy(each.env, folder, player, each.episodes, each.script, **common)
     elif each.memory:
         memory_agent = r2d2_options.shortened(r2d2_options.preset(each.env), each.steps)

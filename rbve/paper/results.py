@@ -20,7 +20,7 @@ from rbve.paper.audits import FILE as AUDITS
 from rbve.paper.audits import Summary, read_audits
 from rbve.paper.experiments import Experiment, Outline
 from rbve.paper.frames import FOLDER as FRAMES
-from rbve.rows import Run
+from rbve.rows import Run, is_finished
 
 EXPERIMENTS = "experiments"
 THEORY = "theory"
@@ -169,7 +169,7 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
         words = ", ".join(map(str, studies))
         raise ValueError(f"{words}: no study; make one with `rbve reproduce ... --out STUDY`")
     runs = rows.find([each for each in studies if jobs_of([each])]) if wanted else []
-    finished = [run for run in runs if run.job in wanted and run.last("final/return") is not None]
+    finished = [run for run in runs if run.job in wanted and is_finished(run)]
     kept = [without_place(run) for run in {run.job: run for run in finished}.values()]
     audits = audits_of(studies, {run.spec["data"].get("fingerprint") for run in kept})
     for name, mine in theory.items():

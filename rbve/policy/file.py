@@ -19,7 +19,7 @@ from rbve.data.features import Features
 from rbve.networks import build, flattened
 from rbve.networks.torsos import hidden_for, torso_for
 from rbve.policy import valid
-from rbve.training.checkpoint import read_tensors, write_tensors
+from rbve.tensors import read_tensors, write_tensors
 from rbve.types import Head
 
 POLICY = "policy.safetensors"  # in the folder of a run

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from rbve import ops
 from rbve.algorithms import Acting
 from rbve.data.features import Features
-from rbve.evaluation.actor import Actor, Look
 from rbve.networks import Network
 from rbve.networks.recurrent import Memory, Recurrent, Seen
+from rbve.policy.actor import Actor, ActorInput
 from rbve.types import Array, Head, Tree
 
 
@@ -48,15 +48,15 @@ def act_function(
         return network.start(episodes) if isinstance(network, Recurrent) else ()
 
     def act(
-        params: Tree, config: Tree, look: Look, memory: Tree, legal: Array | None, key: Array
+        params: Tree, config: Tree, seen: ActorInput, memory: Tree, legal: Array | None, key: Array
     ) -> Any:
-        obs = look.obs if features is None else features.encode(look.obs, jnp)
+        obs = seen.obs if features is None else features.encode(seen.obs, jnp)
         network = unravel(params)
         if isinstance(network, Recurrent):
             # Memories are empty at an episode's start, so none has to be emptied here.
             first = jnp.zeros((1, obs.shape[0]), bool)
-            seen = Seen(obs[None], look.last_action[None], look.last_reward[None], first)
-            head, memory = network(seen, memory, key)
+            steps = Seen(obs[None], seen.last_action[None], seen.last_reward[None], first)
+            head, memory = network(steps, memory, key)
         else:
             head = network(obs, key)
         scores = algorithm.scores(head, legal, config, options)

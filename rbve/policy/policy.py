@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import operator
 import warnings
@@ -17,12 +18,13 @@ import numpy as np
 from rbve.algorithms import Acting
 from rbve.data.features import Features
 from rbve.data.inputs import network_input
-from rbve.evaluation.actor import Actor
 from rbve.networks.recurrent import Seen
 from rbve.policy import file
+from rbve.policy.actor import Actor
 from rbve.policy.legal import read_legal
 from rbve.policy.network import act_function, forward, recall, shown
 from rbve.policy.rows import is_named, read_rows
+from rbve.policy.trained import TrainedAs
 from rbve.types import Array, Head
 
 
@@ -132,6 +134,11 @@ class Policy:
         own needs that file again as `algorithm`.
         """
         return Policy(**file.read(Path(path), None if algorithm is None else str(algorithm)))
+
+    @functools.cached_property
+    def trained(self) -> TrainedAs:
+        """How it was trained, as far as `info` says."""
+        return TrainedAs.of(self.info)
 
     @property
     def inputs(self) -> tuple[int, ...]:

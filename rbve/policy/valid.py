@@ -11,7 +11,7 @@ import numpy as np
 from rbve import schema
 from rbve.networks.torsos import TORSOS
 from rbve.rows import FACTS, JOB
-from rbve.training.spec import INT32, MAX_WIDTH
+from rbve.schema import INT32, MAX_WIDTH
 
 FIELDS = {
     "kind": str,

@@ -8,7 +8,6 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.envs._atari_games import with_reference
-from rbve.rows import Row
 from rbve.training.spec import DataRef
 
 SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")  # for tables
@@ -71,27 +70,7 @@ def origin(policy: dict[str, Any]) -> dict[str, Any]:
     return {"job": job} | {name: policy[name] for name in ("from", "step") if name in policy}
 
 
-def normalised(measured: tuple[float, int], facts: dict[str, Any]) -> dict[str, tuple[float, int]]:
-    """100 · (return − random) / (online reference − random), where both are known."""
-    random, reference = facts["random_return"], facts["reference_return"]
-    if random is None or reference is None or reference == random:
-        return {}
-    value, n = measured
-    return {"normalised_return": (100 * (value - random) / (reference - random), n)}
-
-
 def mean_metrics(sums: dict[str, Any], updates: int) -> dict[str, float]:
     means = {name: float(np.mean(value)) / max(updates, 1) for name, value in sums.items()}
     means["grad_norm"] = float(np.sqrt(means.pop("grad_norm2")))
     return means
-
-
-def final_rows(step: int, evaluations: list[dict[str, tuple[float, int]]]) -> list[Row]:
-    """The final figure: the mean of the last evaluations that measured anything."""
-    names = evaluations[-1] if evaluations else {}
-    rows = []
-    for name in names:
-        values = [each[name] for each in evaluations if name in each and each[name][1] > 0]
-        mean = float(np.mean([value for value, _ in values])) if values else np.nan
-        rows.append(Row(step, f"final/{name}", mean, sum(n for _, n in values)))
-    return rows

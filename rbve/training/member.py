@@ -17,13 +17,15 @@ from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.evaluation.follow import POLICY as POLICY
 from rbve.evaluation.follow import offer
+from rbve.evaluation.offline_case import OfflineCase, evaluate_offline, offline_facts
+from rbve.evaluation.record import Evaluation, Figures, final_rows
 from rbve.policy import Policy
-from rbve.rows import OUTSIDE, Row, RowFile
+from rbve.policy.trained import averaged
+from rbve.rows import FINISHED, Row, RowFile
+from rbve.tensors import read_tensors, write_tensors
 from rbve.training.batches.table import Table
-from rbve.training.checkpoint import read_tensors, write_tensors
-from rbve.training.measures import facts, final_rows, mean_metrics, normalised
-from rbve.training.outside import possible_returns, share_outside
-from rbve.training.spec import Job, averaged
+from rbve.training.measures import facts, mean_metrics
+from rbve.training.spec import Job
 from rbve.training.stream import Stream
 from rbve.training.update import Member, Program, TrainState, member_keys
 
@@ -80,7 +82,7 @@ class MemberRun:
     ) -> None:
         self.job, self.dataset, self.folder, self.program = job, dataset, folder, program
         self.index = index  # in the table
-        key_weights, key_updates, self.key_evaluation = member_keys(job.seed)
+        key_weights, key_updates, _ = member_keys(job.seed)
         config = program.algorithm.config(**job.config)
         self.inputs = Member(
             key=key_updates,
@@ -97,11 +99,9 @@ class MemberRun:
         self.step = 0  # up to which rows are written
         self.finished = False
         self.stream: Stream | None = None  # where rows stay on disk
-        self.evaluations: list[dict[str, tuple[float, int]]] = []
-        self.possible = possible_returns(dataset, job.spec.view)
+        self.evaluations: list[Figures] = []
         self.facts = facts(dataset, job.spec.env, job.data)
-        if np.isfinite(self.possible).all():
-            self.facts["possible_returns"] = self.possible
+        self.facts |= offline_facts(dataset, job.spec.view)
         self.rows = RowFile(folder, job.id, job.to_json(), self.facts)
         self.resume()
 
@@ -172,7 +172,7 @@ class MemberRun:
         if self.sums is not None:
             self.save()
 
-    def record(self, evaluation: Any, until: int) -> dict[str, float]:
+    def record(self, evaluation: Evaluation | None, until: int) -> dict[str, float]:
         """Rows of the interval that ended at `until`, then the checkpoint that counts them."""
         state, sums, spec = self.state, self.sums, self.job.spec
         diverged = int(state.diverged_at)
@@ -182,10 +182,9 @@ class MemberRun:
             for name, value in mean_metrics(sums, updates).items()
         ]
         if evaluation is not None:
-            measured = evaluation.summary(self.program.algorithm.values)
-            measured |= normalised(measured["return"], self.facts)
-            self.evaluations = [*self.evaluations, measured][-spec.final_evaluations :]
-            rows += [Row(until, name, value, n) for name, (value, n) in measured.items()]
+            figures = evaluation.figures(self.facts)
+            self.evaluations = [*self.evaluations, figures][-spec.final_evaluations :]
+            rows += [Row(until, name, value, n) for name, (value, n) in figures.items()]
         self.step, self.sums = until, None
         self.finished = until >= spec.steps or diverged >= 0
         if diverged >= 0:
@@ -193,9 +192,8 @@ class MemberRun:
         if self.finished:
             last = averaged(spec.steps, spec.every, spec.final_evaluations)
             rows += final_rows(until, self.evaluations[-last:])
-            if self.program.algorithm.values:
-                share, n = self.values_outside(state)
-                rows.append(Row(until, f"final/{OUTSIDE}", share, n))
+            rows += evaluate_offline(self.offline_case(state), until)
+            rows.append(Row(until, FINISHED, 1.0, 1))
         self.rows.append(rows)
         if self.finished:
             self.policy(state).save(self.folder / POLICY)
@@ -203,13 +201,15 @@ class MemberRun:
         offer(self.folder, self.policy(state), until)
         return {row.metric: row.value for row in rows}
 
-    def values_outside(self, state: TrainState) -> tuple[float, int]:
-        """Share of the values claimed that rewards do not allow, and how many were looked at."""
-        return share_outside(
-            lambda picked: self.program.chosen_values(state.params, picked, self.inputs),
+    def offline_case(self, state: TrainState) -> OfflineCase:
+        """For evaluations that need no environment."""
+        return OfflineCase(
+            self.dataset,
+            self.job.spec.view,
             self.columns,
             self.job.spec.batch_size,
-            self.possible,
+            lambda picked: self.program.chosen_values(state.params, picked, self.inputs),
+            self.program.algorithm.values,
         )
 
     def save(self) -> None:

@@ -19,15 +19,10 @@ import numpy as np
 
 from rbve import stopping
 from rbve.data.dataset import Dataset
-from rbve.data.inputs import input_shape
-from rbve.envs.base import Env
-from rbve.evaluation.fit import category_codes, frames_in
-from rbve.evaluation.host import evaluate_on_host
-from rbve.evaluation.lanes import Lanes
-from rbve.evaluation.rollout import make_rollout
-from rbve.evaluation.worlds import check_legal, opened
+from rbve.evaluation.evaluate import open_evaluator
+from rbve.evaluation.fit import Interface
+from rbve.evaluation.rollout import EvaluationPlan
 from rbve.files import locked
-from rbve.policy import act_function
 from rbve.stopping import Stopped
 from rbve.training.batches.table import Table, sequence_table, transition_table
 from rbve.training.member import CHECKPOINT as CHECKPOINT
@@ -78,7 +73,7 @@ def train_members(
     for note in weight_notes(jobs, program.options, table.g_scale.tolist()):
         warnings.warn(note, stacklevel=2)
     with ExitStack() as stack:
-        evaluate = stack.enter_context(evaluating(spec, program, datasets[0]))
+        evaluate = stack.enter_context(evaluating(spec, datasets[0]))
         for folder in folders:
             stack.enter_context(locked(folder))
         members, damage = [], []
@@ -121,7 +116,7 @@ def run_to_the_end(
         evaluations = []
         for member in active:
             stopping.check()
-            evaluations.append(evaluate(member.state, member, until))
+            evaluations.append(evaluate(member, until))
         for member, evaluation in zip(active, evaluations, strict=True):
             metrics = member.record(evaluation, until)
             if member.stream is not None:
@@ -251,59 +246,15 @@ class Pace:
 
 
 @contextmanager
-def evaluating(spec: Spec, program: Program, dataset: Dataset) -> Iterator[Callable[..., Any]]:
-    """(state, member, until): figures of the policy at that step; None without an environment."""
+def evaluating(spec: Spec, dataset: Dataset) -> Iterator[Callable[[MemberRun, int], Any]]:
+    """(member, step): the evaluation of its policy at that step; None without an environment."""
     if spec.env is None:
-        yield lambda state, member, until: None
+        yield lambda member, until: None
         return
-    with opened(spec.env, episodes=spec.eval_episodes) as world:
-        check_fit(spec.env, world, dataset, spec.stack)
-        remedy = f"train with --env none, then use `rbve evaluate --env {spec.env} --legal all`"
-        check_legal(world, dataset.legal is not None, None, remedy)
-        yield make_evaluator(spec, program, dataset, world)
-
-
-def make_evaluator(
-    spec: Spec, program: Program, dataset: Dataset, env: Env | Lanes
-) -> Callable[..., Any]:
-    if not isinstance(env, Env):
-        return lambda state, member, until: evaluate_on_host(
-            env,
-            member.policy(state),
-            spec.eval_episodes,
-            spec.eval_epsilon,
-            spec.gamma,
-            spec.clip_rewards,
-            seed=until,
-            salt=member.job.seed,
+    plan = EvaluationPlan(spec.eval_episodes, spec.eval_epsilon, spec.gamma, spec.clip_rewards)
+    remedy = f"train with --env none, then use `rbve evaluate --env {spec.env} --legal all`"
+    needs = Interface.of_data(dataset, spec.stack)
+    with open_evaluator(spec.env, plan, needs, remedy) as evaluator:
+        yield lambda member, until: evaluator.play(
+            member.policy(member.state), member.job.seed, until
         )
-    act = act_function(
-        program.algorithm, program.options, program.unravel, dataset.features, bool(spec.rescale)
-    )
-    rollout = jax.jit(
-        make_rollout(env, act, spec.eval_episodes, spec.eval_epsilon, spec.gamma, spec.clip_rewards)
-    )
-    return lambda state, member, until: rollout(
-        state.params, member.inputs.config, jax.random.fold_in(member.key_evaluation, until)
-    )
-
-
-def check_fit(name: str, env: Any, dataset: Dataset, stack: int) -> None:
-    shape = dataset.obs_shape if dataset.features is not None else input_shape(dataset, stack)
-    stacked = None if isinstance(env, Env) else frames_in(tuple(env.obs_shape), shape, stack)
-    coded = category_codes(env, dataset.features) is not None
-    fits = coded or stacked is not None or tuple(env.obs_shape) == shape
-    if not fits or len(env.actions) != dataset.num_actions:
-        raise ValueError(
-            f"environment {name} has observations {tuple(env.obs_shape)} and {len(env.actions)} "
-            f"actions, the dataset {shape} and {dataset.num_actions}{remedy(env, dataset, fits)}"
-        )
-
-
-def remedy(env: Any, dataset: Dataset, fits: bool) -> str:
-    """Data from elsewhere may show fewer actions than there are."""
-    origin = dataset.provenance.get("format")
-    if not fits or origin is None or dataset.num_actions > len(env.actions):
-        return ""
-    every = str(len(env.actions)) if origin == "rlu" else "and all their names"
-    return f"; if it shows only some of them, convert again with --actions {every}"

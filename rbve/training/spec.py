@@ -18,9 +18,8 @@ from rbve.data.transitions import View
 from rbve.networks.torsos import TORSOS
 from rbve.ops import TD
 from rbve.registry import did_you_mean
+from rbve.schema import INT32, MAX_WIDTH
 
-INT32 = 2**31 - 1  # steps and seeds are counted in 32 bits on the device
-MAX_WIDTH = 65_536  # units per layer; more is a slip of the finger
 POSITIVE = {"beta", "cap", "kappa"}  # settings that divide or bound
 
 
@@ -133,12 +132,6 @@ class DataRef:
         if self.side != "all":
             dataset = dataset.filter_by_return(self.side)  # type: ignore[arg-type]
         return dataset.subsample(self.keep, self.keep_seed)
-
-
-def averaged(steps: int, every: int, wanted: int) -> int:
-    """Of a run's last evaluations: as many as wanted, but none from its first half."""
-    evaluations = -(-steps // every)
-    return min(wanted, max(1, evaluations // 2))
 
 
 def default_period(steps: int) -> int:

@@ -17,7 +17,7 @@ from rbve import algorithms, rows
 from rbve.data import Dataset
 from rbve.paper.pages.command import settings
 from rbve.policy import Policy
-from rbve.training.checkpoint import read_tensors, write_tensors
+from rbve.tensors import read_tensors, write_tensors
 from rbve.training.run import CHECKPOINT, POLICY, train_members
 from rbve.training.spec import Job
 

@@ -16,8 +16,8 @@ from rbve import algorithms, api
 from rbve.behaviours import scripts
 from rbve.behaviours.scripts import boxing, pong
 from rbve.data.inputs import first_rows, frames
-from rbve.evaluation.lanes import open_lanes, play
-from rbve.evaluation.players import ScriptPlayer
+from rbve.evaluation.actors import ScriptActor
+from rbve.evaluation.vector import open_vector, play
 from rbve.networks import build
 from rbve.policy import Policy
 
@@ -53,8 +53,8 @@ def test_it_serves_when_there_is_no_ball() -> None:
 
 def test_the_script_beats_the_built_in_player() -> None:
     """Over the first 900 steps of 3 games with sticky actions; the uniform player loses them."""
-    lanes = open_lanes(PONG, count=3)
-    traces = list(play(lanes, ScriptPlayer(scripts.load(PONG)), 3, 0.0, seed=0))
+    lanes = open_vector(PONG, count=3)
+    traces = list(play(lanes, ScriptActor(scripts.load(PONG)), 3, 0.0, seed=0))
     rewards = np.concatenate([trace.reward for trace in traces])
     assert (rewards > 0).sum() > 2 * (rewards < 0).sum()
     assert (rewards > 0).sum() >= 3
@@ -81,8 +81,8 @@ def test_the_boxer_stands_at_arms_length_and_punches(other, actions) -> None:
 
 def test_the_boxer_beats_the_built_in_one() -> None:
     """Over the first 400 steps of 4 games with sticky actions."""
-    lanes = open_lanes("atari:Boxing,max_steps=400", count=4)
-    traces = list(play(lanes, ScriptPlayer(scripts.load("atari:Boxing")), 4, 0.1, seed=0))
+    lanes = open_vector("atari:Boxing,max_steps=400", count=4)
+    traces = list(play(lanes, ScriptActor(scripts.load("atari:Boxing")), 4, 0.1, seed=0))
     rewards = np.concatenate([trace.reward for trace in traces])
     assert (rewards > 0).sum() > 1.5 * (rewards < 0).sum()
     assert (rewards > 0).sum() >= 10

@@ -17,7 +17,7 @@ from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 from rbve import envs
 from rbve.envs import _atari_games as games
 from rbve.envs.atari import AtariEnv, title
-from rbve.evaluation.lanes import Frames
+from rbve.evaluation.vector import FrameStack
 
 gymnasium.register_envs(ale_py)
 
@@ -50,7 +50,7 @@ def test_frames_and_rewards_equal_gymnasium(game: str) -> None:
     single = AtariPreprocessing(base, noop_max=0, frame_skip=4, grayscale_newaxis=False)
     theirs = FrameStackObservation(single, 4, padding_type="zero")
     ours = atari(f"{game},sticky=0")
-    stack = Frames(1, ours.obs_shape, 4)
+    stack = FrameStack(1, ours.obs_shape, 4)
     rng = np.random.default_rng(1)
     expected, _ = theirs.reset(seed=3)
     stack.put(0, ours.reset(3), begins=True)

@@ -15,7 +15,7 @@ from support.cli import run
 from rbve import envs
 from rbve.data import Dataset, Episode, load, write
 from rbve.envs import gymnasium as adapter
-from rbve.evaluation.follow import Plan
+from rbve.evaluation.follow import FollowPlan
 from rbve.training.spec import Spec
 
 QUICK = ("--steps", 4, "--hidden", 4, "--batch-size", 4, "--eval-episodes", 2)
@@ -77,9 +77,9 @@ def test_no_dataset_has_a_module_imported(marker: Path, tmp_path: Path, format: 
 def test_no_run_has_a_module_imported(marker: Path, tmp_path: Path) -> None:
     spec = dataclasses.asdict(Spec(env="gymnasium:marked:Steps-v0"))
     with pytest.raises(ValueError, match="no module is imported because a file names it"):
-        Plan().of(spec, tmp_path)
+        FollowPlan().of(spec, tmp_path)
     assert not marker.exists()
-    assert Plan(env="gymnasium:marked:Steps-v0").of(spec, tmp_path).env == spec["env"]
+    assert FollowPlan(env="gymnasium:marked:Steps-v0").of(spec, tmp_path).env == spec["env"]
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from rbve.behaviours import scripts
 from rbve.behaviours.scripts import doom_basic
 from rbve.envs import vizdoom as adapter
 from rbve.envs.vizdoom import DoomEnv
-from rbve.evaluation.lanes import open_lanes, play
-from rbve.evaluation.players import ScriptPlayer
+from rbve.evaluation.actors import ScriptActor
+from rbve.evaluation.vector import open_vector, play
 
 
 @pytest.fixture
@@ -244,8 +244,8 @@ def test_the_script_aims(monster: float, action: int) -> None:
 
 def test_the_script_shoots_the_monster() -> None:
     """In every one of 8 episodes."""
-    lanes = open_lanes("vizdoom:basic", count=2)
-    traces = list(play(lanes, ScriptPlayer(scripts.load("vizdoom:basic")), 8, 0.0, seed=0))
+    lanes = open_vector("vizdoom:basic", count=2)
+    traces = list(play(lanes, ScriptActor(scripts.load("vizdoom:basic")), 8, 0.0, seed=0))
     lanes.close()
     assert all(trace.terminated for trace in traces)
     assert min(sum(trace.reward) for trace in traces) > 40

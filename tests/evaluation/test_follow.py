@@ -19,13 +19,15 @@ from support.cli import run
 from rbve import api, cli, rows
 from rbve.behaviours.record import record_policy
 from rbve.evaluation import follow
-from rbve.evaluation.follow import Evaluated, Plan
+from rbve.evaluation.evaluate import evaluate
+from rbve.evaluation.follow import Evaluated, FollowPlan
+from rbve.evaluation.rollout import EvaluationPlan
 from rbve.policy import Policy
 from rbve.sweep.run import run_jobs
 from rbve.training.run import train_members
 from rbve.training.spec import DataRef, Job, Spec
 
-PLAN = Plan(env="catch", episodes=30, seed=4)
+PLAN = FollowPlan(env="catch", episodes=30, seed=4)
 STEPS = [70, 140, 210, 280, 300]
 
 
@@ -69,7 +71,7 @@ def test_every_snapshot_is_played_while_training_goes_on(job: Job, tmp_path: Pat
     alone = {}
     for step in STEPS:
         assert found[step, "return"][1] == 30
-        alone[step] = follow.play_policy(held[step], PLAN.of(job.to_json()["spec"], folder), step)
+        alone[step] = evaluate(held[step], "catch", EvaluationPlan(30), PLAN.seed).figures()
         assert found[step, "return"] == alone[step]["return"]
     assert len({found[step, "value_error"] for step in STEPS}) == len(STEPS)
     final = np.mean([alone[step]["return"][0] for step in STEPS[-2:]])  # of five
@@ -172,15 +174,15 @@ def test_what_cannot_be_followed(job: Job, tmp_path: Path) -> None:
         follow.follow(tmp_path, PLAN, once=True)
     trained(tmp_path / job.id, job)
     with pytest.raises(ValueError, match="say which with --env"):
-        follow.follow(tmp_path, Plan())
+        follow.follow(tmp_path, FollowPlan())
     follow.follow(tmp_path, PLAN)
     file = tmp_path / job.id / rows.EVALUATION
     header, *lines = file.read_text().splitlines()
-    kept = [line for line in lines if "final/" not in line]
+    kept = [line for line in lines if "final" not in line and "finished" not in line]
     file.write_text("\n".join([header, *kept]) + "\n")
     assert json.loads(header)["facts"]["evaluated"]["episodes"] == 30
     with pytest.raises(ValueError, match="was evaluated otherwise"):
-        follow.follow(tmp_path, Plan(env="catch", episodes=31, seed=4))
+        follow.follow(tmp_path, FollowPlan(env="catch", episodes=31, seed=4))
 
 
 def test_runs_that_lack_a_field_are_named_and_left_out(job: Job, tmp_path: Path) -> None:
@@ -223,7 +225,7 @@ def test_numbers_are_checked_as_evaluate_does(
 def test_no_random_actions_and_one_episode_are_what_they_say(job: Job, tmp_path: Path) -> None:
     """Not taken for numbers that were left out."""
     trained(tmp_path / job.id, job)
-    follow.follow(tmp_path, Plan(env="catch", episodes=1, epsilon=0.0))
+    follow.follow(tmp_path, FollowPlan(env="catch", episodes=1, epsilon=0.0))
     found = rows.read(tmp_path / job.id / rows.EVALUATION)
     assert found.facts["evaluated"] == {"env": "catch", "episodes": 1, "epsilon": 0.0, "seed": 0}
     assert {row.n for row in found.rows if row.metric == "return"} == {1}
@@ -260,14 +262,14 @@ def test_runs_of_another_game_are_named_and_left_out(job: Job, tmp_path: Path) -
     code, _, told = run("follow", runs, "--env", "catch", "--episodes", 5)
     assert code == 2
     assert "native: step 300: return" in told
-    assert follow.is_settled(runs / "native")
+    assert follow.is_evaluated(runs / "native")
     line = told.splitlines()[-1]
     assert line.startswith(f"rbve: {runs / 'alien'}: catch has observations")
     assert line.endswith("runs left out: 2 of 3 (the others: begun)")
     assert not list(runs.rglob(follow.WAITING))
     shutil.rmtree(data)  # then its first snapshot will tell
     with pytest.raises(ValueError, match=r"alien: catch has .*: 1 of 3$"):
-        follow.follow(runs, Plan(env="catch", episodes=5), once=True)
+        follow.follow(runs, FollowPlan(env="catch", episodes=5), once=True)
     assert (runs / "begun" / follow.WAITING).is_dir()
 
 
@@ -281,7 +283,7 @@ def test_more_runs_than_files_may_be_open(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (few, before[1]))
     try:
         with pytest.raises(ValueError, match=r"not of a training run: .*: 80 of 80"):
-            follow.follow(tmp_path, Plan(), once=True)
+            follow.follow(tmp_path, FollowPlan(), once=True)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
@@ -341,7 +343,7 @@ def test_an_atari_game(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / job.id
     (folder / follow.WAITING).mkdir(parents=True)
     trained(folder, job)
-    follow.follow(tmp_path / "runs", Plan(env=game, episodes=3))
+    follow.follow(tmp_path / "runs", FollowPlan(env=game, episodes=3))
     found = table(folder)
     for step in (2, 4):
         assert found[step, "episode_length"] == (5, 3)

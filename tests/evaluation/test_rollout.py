@@ -11,7 +11,8 @@ import pytest
 
 from rbve import envs
 from rbve.envs.base import Env, Step
-from rbve.evaluation.rollout import Evaluation, make_rollout, random_return
+from rbve.evaluation.record import Evaluation
+from rbve.evaluation.rollout import EvaluationPlan, make_rollout, random_return
 
 GAMMA = 0.9
 
@@ -33,12 +34,12 @@ def constant(value: float, favourite: int, actions: int = 3) -> Any:
 
 def slow_rollout(
     env: Env, params: Any, config: Any, episodes: int, epsilon: float, key: jax.Array, clip: bool
-) -> Evaluation:
+) -> dict[str, np.ndarray]:
     """One episode after the other, with the keys the fast rollout uses, in float64."""
     key_reset, key_explore, key_net, key_env = jax.random.split(key, 4)
     strike, which = np.asarray(jax.random.uniform(key_explore, (2, env.max_steps, episodes)))
     step, reset, act = jax.jit(env.step), jax.jit(env.reset), jax.jit(linear)
-    found = []
+    found: list[dict[str, Any]] = []
     for e in range(episodes):
         state, obs = reset(jax.random.split(key_reset, episodes)[e])
         rewards, values, gaps = [], [], []
@@ -62,18 +63,18 @@ def slow_rollout(
         error = np.array(values) - np.array(g)
         over = np.maximum(error, 0) ** 2
         found.append(
-            (
-                sum(rewards),
-                len(rewards),
-                terminated,
-                over.mean(),
-                over[0],
-                error.mean(),
-                np.mean(gaps),
-                *([sum(kept)] if clip else []),
-            )
+            {
+                "return": sum(rewards),
+                "episode_length": len(rewards),
+                "terminated": terminated,
+                "overestimation": over.mean(),
+                "start_overestimation": over[0],
+                "value_error": error.mean(),
+                "action_gap": np.mean(gaps),
+                **({"clipped_return": sum(kept)} if clip else {}),
+            }
         )
-    return Evaluation(*(np.array(column) for column in zip(*found, strict=True)))  # type: ignore[arg-type]
+    return {name: np.array([each[name] for each in found]) for name in found[0]}
 
 
 @pytest.mark.parametrize(
@@ -86,15 +87,15 @@ def test_equals_a_slow_loop(name: str, noise: float, epsilon: float, clip: bool)
     episodes, key = 6, jax.random.key(7)
     params = jax.random.normal(jax.random.key(1), (int(np.prod(env.obs_shape)), len(env.actions)))
     config = jnp.arange(len(env.actions)) * 0.1
-    rollout = jax.jit(make_rollout(env, linear, episodes, epsilon, GAMMA, clip))
+    rollout = jax.jit(make_rollout(env, linear, EvaluationPlan(episodes, epsilon, GAMMA, clip)))
     found = rollout(params, config, key)
     expected = slow_rollout(env, params, config, episodes, epsilon, key, clip)
-    assert (found.clipped_returns is not None) == clip
-    for field in Evaluation._fields[: None if clip else -1]:
+    assert found.keys() == expected.keys()
+    for metric in expected:
         np.testing.assert_allclose(
-            getattr(found, field), getattr(expected, field), rtol=1e-4, atol=1e-5, err_msg=field
+            found[metric], expected[metric], rtol=1e-4, atol=1e-5, err_msg=metric
         )
-    assert len(set(map(float, expected.value_error))) > 1
+    assert len(set(map(float, expected["value_error"]))) > 1
 
 
 @pytest.mark.parametrize("value", [2.0, -2.0])
@@ -103,26 +104,26 @@ def test_constant_values_in_catch(value: float) -> None:
     env = envs.load("catch")
     assert isinstance(env, Env)
     stay = 1
-    run = jax.jit(make_rollout(env, constant(value, stay), 50, 0.0, GAMMA))
+    run = jax.jit(make_rollout(env, constant(value, stay), EvaluationPlan(50, 0.0, GAMMA)))
     found = run((), (), jax.random.key(0))
     powers = GAMMA ** np.arange(9)
     for k in range(50):
-        reward = float(found.returns[k])
+        reward = float(found["return"][k])
         assert reward in (-1.0, 1.0)
         error = value - reward * powers
-        assert float(found.lengths[k]) == 9
-        assert bool(found.terminated[k])
-        assert float(found.value_error[k]) == pytest.approx(error.mean(), rel=1e-5)
+        assert float(found["episode_length"][k]) == 9
+        assert bool(found["terminated"][k])
+        assert float(found["value_error"][k]) == pytest.approx(error.mean(), rel=1e-5)
         over = np.mean(np.maximum(error, 0) ** 2)
-        assert float(found.overestimation[k]) == pytest.approx(over, rel=1e-5)
-        assert float(found.action_gap[k]) == 0
+        assert float(found["overestimation"][k]) == pytest.approx(over, rel=1e-5)
+        assert float(found["action_gap"][k]) == 0
     # A paddle that stays in the middle column catches a fifth of the balls.
-    assert {float(r) for r in found.returns} == {-1.0, 1.0}
-    summary = found.summary()
-    assert summary["return"] == (pytest.approx(float(np.mean(found.returns))), 50)
+    assert {float(r) for r in found["return"]} == {-1.0, 1.0}
+    summary = Evaluation(found).figures()
+    assert summary["return"] == (pytest.approx(float(np.mean(found["return"]))), 50)
     assert summary["episode_length"] == (9.0, 50)
     assert summary["overestimation"][1] == 50
-    assert found.summary(values=False).keys() == {"return", "episode_length"}
+    assert Evaluation(found, values=False).figures().keys() == {"return", "episode_length"}
 
 
 def counter(limit: int, terminal_start: int) -> Env:
@@ -147,13 +148,13 @@ def counter(limit: int, terminal_start: int) -> Env:
 
 
 def test_truncated_episodes_are_reported_apart() -> None:
-    run = make_rollout(counter(5, 1), constant(10.0, 0, 2), 20, 0.0, GAMMA)
+    run = make_rollout(counter(5, 1), constant(10.0, 0, 2), EvaluationPlan(20, 0.0, GAMMA))
     found = jax.jit(run)((), (), jax.random.key(0))
-    ended = np.asarray(found.terminated)
+    ended = np.asarray(found["terminated"])
     assert 0 < ended.sum() < 20
-    np.testing.assert_array_equal(found.lengths, np.where(ended, 2, 5))
-    np.testing.assert_array_equal(found.returns, np.where(ended, 6, 15))
-    summary = found.summary()
+    np.testing.assert_array_equal(found["episode_length"], np.where(ended, 2, 5))
+    np.testing.assert_array_equal(found["return"], np.where(ended, 6, 15))
+    summary = Evaluation(found).figures()
     assert summary["return"] == (pytest.approx(np.where(ended, 6, 15).mean()), 20)
     # Of the terminated alone: G is 3 + 0.9 · 3 = 5.7, then 3.
     assert summary["value_error"] == (pytest.approx((4.3 + 7) / 2), int(ended.sum()))
@@ -165,8 +166,8 @@ def test_truncated_episodes_are_reported_apart() -> None:
 
 
 def test_no_value_figures_when_all_are_truncated() -> None:
-    run = make_rollout(counter(5, 2), constant(10.0, 0, 2), 4, 0.0, GAMMA)
-    summary = jax.jit(run)((), (), jax.random.key(0)).summary()
+    run = make_rollout(counter(5, 2), constant(10.0, 0, 2), EvaluationPlan(4, 0.0, GAMMA))
+    summary = Evaluation(jax.jit(run)((), (), jax.random.key(0))).figures()
     assert np.isnan(summary["value_error"][0])
     assert np.isnan(summary["overestimation"][0])
     assert summary["value_error"][1] == summary["overestimation"][1] == 0
@@ -174,14 +175,16 @@ def test_no_value_figures_when_all_are_truncated() -> None:
 
 
 def test_clipped_rewards_enter_the_values_and_not_the_return() -> None:
-    run = make_rollout(counter(5, 1), constant(10.0, 0, 2), 20, 0.0, GAMMA, clip_rewards=True)
+    run = make_rollout(
+        counter(5, 1), constant(10.0, 0, 2), EvaluationPlan(20, 0.0, GAMMA, clip_rewards=True)
+    )
     found = jax.jit(run)((), (), jax.random.key(0))
-    ended = np.asarray(found.terminated)
-    np.testing.assert_array_equal(found.returns, np.where(ended, 6, 15))
-    np.testing.assert_allclose(np.asarray(found.value_error)[ended], (8.1 + 9) / 2, rtol=1e-6)
+    ended = np.asarray(found["terminated"])
+    np.testing.assert_array_equal(found["return"], np.where(ended, 6, 15))
+    np.testing.assert_allclose(np.asarray(found["value_error"])[ended], (8.1 + 9) / 2, rtol=1e-6)
     # Rewards of 3 become 1 each: 2 steps with a termination, else 5.
-    np.testing.assert_array_equal(found.clipped_returns, np.where(ended, 2, 5))
-    clipped, count = found.summary()["clipped_return"]
+    np.testing.assert_array_equal(found["clipped_return"], np.where(ended, 2, 5))
+    clipped, count = Evaluation(found).figures()["clipped_return"]
     assert count == 20
     assert clipped == pytest.approx(np.mean(np.where(ended, 2, 5)))
 
@@ -202,8 +205,10 @@ def bandit(actions: int) -> Env:
 @pytest.mark.parametrize("epsilon", [1.0, 0.25])
 def test_epsilon_is_the_share_of_uniform_actions(epsilon: float) -> None:
     episodes = 4000
-    run = jax.jit(make_rollout(bandit(4), constant(0.0, 2, 4), episodes, epsilon, GAMMA))
-    returns = np.asarray(run((), (), jax.random.key(3)).returns, int)
+    run = jax.jit(
+        make_rollout(bandit(4), constant(0.0, 2, 4), EvaluationPlan(episodes, epsilon, GAMMA))
+    )
+    returns = np.asarray(run((), (), jax.random.key(3))["return"], int)
     counts = np.bincount(returns, minlength=4)
     share = np.full(4, epsilon / 4)
     share[2] += 1 - epsilon
@@ -228,7 +233,7 @@ def test_random_return_of_catch() -> None:
 def test_seeds_of_rollouts() -> None:
     env = envs.load("catch")
     assert isinstance(env, Env)
-    run = jax.jit(make_rollout(env, constant(0.0, 1), 64, 0.5, GAMMA))
-    first, again, other = (np.asarray(run((), (), jax.random.key(k)).returns) for k in (0, 0, 1))
+    run = jax.jit(make_rollout(env, constant(0.0, 1), EvaluationPlan(64, 0.5, GAMMA)))
+    first, again, other = (np.asarray(run((), (), jax.random.key(k))["return"]) for k in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)

@@ -11,7 +11,7 @@ from safetensors.numpy import save
 
 from rbve import Policy
 from rbve.data import Dataset
-from rbve.training.checkpoint import read_tensors, write_tensors
+from rbve.tensors import read_tensors, write_tensors
 from rbve.training.run import CHECKPOINT, POLICY, is_finished, train_members
 
 TENSORS = {

@@ -12,8 +12,8 @@ import pytest
 
 from rbve.data import Dataset, Episode
 from rbve.sweep.run import run_jobs
+from rbve.tensors import read_tensors
 from rbve.training.batches.table import transition_table
-from rbve.training.checkpoint import read_tensors
 from rbve.training.parallel import check, team
 from rbve.training.run import CHECKPOINT, MemberRun, train_members
 from rbve.training.spec import Job

@@ -14,7 +14,7 @@ import pytest
 
 from rbve import algorithms, rows
 from rbve.sweep.run import run_jobs
-from rbve.training.checkpoint import read_tensors
+from rbve.tensors import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, is_finished
 from rbve.training.spec import Job
 

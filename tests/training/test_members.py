@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +15,14 @@ import pytest
 
 from rbve import rows
 from rbve.data import Dataset, Episode
-from rbve.evaluation.lanes import Lanes
+from rbve.evaluation import evaluate
+from rbve.evaluation.actors import UniformActor
+from rbve.evaluation.vector import Trace, VectorEnv
 from rbve.policy import Policy
 from rbve.sweep.run import run_jobs
+from rbve.tensors import read_tensors
 from rbve.training import run
 from rbve.training.batches.table import transition_table
-from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, MemberRun, train_members
 from rbve.training.spec import Job, Spec, resolve
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw, make_program
@@ -259,16 +262,23 @@ def test_draws_are_by_counter() -> None:
 def test_outside_jax_members_play_episodes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
     pytest.importorskip("gymnasium")
-    monkeypatch.setattr(run, "evaluate_on_host", lambda *_, seed, salt: seen.append((seed, salt)))
+
+    def note(*_: Any, seed: int, salt: int) -> Any:
+        seen.append((seed, salt))
+        return iter([Trace(0, np.random.default_rng(0), reward=[1.0])])
+
+    monkeypatch.setattr(evaluate, "play", note)
     episode = Episode.from_steps(np.zeros((3, 4)), [0, 1], [1.0, 1.0], terminated=True)
     data = Dataset.from_episodes([episode], 2)
     spec, _ = resolve(Spec("bve", env="gymnasium:CartPole-v1", steps=10, every=5), {})
-    closed: list[Lanes] = []
-    monkeypatch.setattr(Lanes, "close", lambda lanes: closed.append(lanes))
-    with run.evaluating(spec, None, data) as evaluate:  # type: ignore[arg-type]
+    closed: list[VectorEnv] = []
+    monkeypatch.setattr(VectorEnv, "close", lambda env: closed.append(env))
+    with run.evaluating(spec, data) as play:
         for number in (0, 1):
-            member = SimpleNamespace(job=SimpleNamespace(seed=number), policy=lambda state: None)
-            evaluate(None, member, 5)
+            member: Any = SimpleNamespace(
+                job=SimpleNamespace(seed=number), policy=lambda state: UniformActor(), state=None
+            )
+            play(member, 5)
         assert not closed
     assert seen == [(5, 0), (5, 1)]
     assert len(closed) == 1

@@ -17,13 +17,13 @@ from rbve.behaviours.record import record_policy
 from rbve.data import Dataset, load
 from rbve.data.episode import Episode
 from rbve.data.tfrecord import parse_example, records
-from rbve.evaluation.lanes import Lanes, play
-from rbve.evaluation.players import PolicyPlayer
+from rbve.evaluation.actors import PolicyActor
+from rbve.evaluation.vector import VectorEnv, play
 from rbve.policy import Policy
 from rbve.sweep.run import run_jobs
+from rbve.tensors import read_tensors
 from rbve.training.batches import sequences
 from rbve.training.batches.table import sequence_table
-from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY
 from rbve.training.spec import DataRef, Job, Spec, resolve
 
@@ -144,8 +144,8 @@ class Outside:
 
 
 def test_lanes_forget_where_an_episode_ends(remembering: Policy) -> None:
-    lanes = Lanes([Outside(), Outside()])  # type: ignore[list-item]
-    traces = list(play(lanes, PolicyPlayer(remembering), 12, 0.0, seed=0, keep_obs=True))
+    lanes = VectorEnv([Outside(), Outside()])  # type: ignore[list-item]
+    traces = list(play(lanes, PolicyActor(remembering), 12, 0.0, seed=0, keep_obs=True))
     assert [sum(trace.reward) for trace in traces] == [1.0] * 12
     # Values are in the units of rewards: the last action is worth 1, of which h makes .415.
     assert np.mean([trace.q[-1] for trace in traces]) == pytest.approx(1.0, abs=0.2)

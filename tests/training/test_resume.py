@@ -10,7 +10,7 @@ import pytest
 
 from rbve import algorithms, rows
 from rbve.data import Dataset
-from rbve.training.checkpoint import read_tensors
+from rbve.tensors import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, Progress, is_finished, train_members
 from rbve.training.spec import Job
 from rbve.training.update import DRAWS

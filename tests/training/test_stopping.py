@@ -9,8 +9,8 @@ import pytest
 
 from rbve import rows, stopping
 from rbve.data import Dataset
+from rbve.tensors import read_tensors
 from rbve.training import run
-from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, train_members
 from rbve.training.spec import Job
 

@@ -16,10 +16,10 @@ from rbve.data import Dataset, Episode, View, dataset, load, write
 from rbve.data.features import Feature, Features
 from rbve.data.inputs import first_rows, frames
 from rbve.data.readahead import ReadAhead
+from rbve.tensors import read_tensors
 from rbve.training import stream
 from rbve.training.batches import table
 from rbve.training.batches.transitions import NUMBERS
-from rbve.training.checkpoint import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, Progress, train_members
 from rbve.training.spec import Job
 from rbve.training.stream import Ahead

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rbve import registry
 
 if TYPE_CHECKING:
-    from rbve.evaluation.players import Script
+    from rbve.evaluation.actors import Script
 
 FOLDER = Path(__file__).parent
 

@@ -11,10 +11,10 @@ from rbve.paper.finals import final_of
 from rbve.paper.pages.gather import Study, shown
 from rbve.paper.pages.html import folded, paragraph, table
 from rbve.paper.results import theory_runs
+from rbve.policy.trained import averaged
 from rbve.report.page import Section
 from rbve.report.table import ABSENT
 from rbve.rows import Run
-from rbve.training.spec import averaged
 
 COLUMNS = (
     "experiment",

@@ -19,7 +19,7 @@ from rbve.data import Dataset
 from rbve.envs._objects import Stepped
 from rbve.envs.base import Env, HostEnv
 from rbve.envs.gymnasium import GymnasiumEnv
-from rbve.evaluation.follow import Plan, follow
+from rbve.evaluation.follow import FollowPlan, follow
 from rbve.evaluation.rollout import random_returns
 from rbve.policy import Policy
 from rbve.training.run import POLICY, train_members
@@ -181,12 +181,12 @@ def test_followers_use_masks(store: Path, small_job: Callable[..., Job], tmp_pat
     train_members([small_job("bve", plan)], [rbve.load(store)], [tmp_path / "run"])
     silent = "gymnasium:Silent-v0"
     with pytest.raises(ValueError, match="--legal all"):
-        follow(tmp_path, Plan(silent, 2), once=True)
-    follow(tmp_path, Plan(silent, 2, legal="all"), once=True)
+        follow(tmp_path, FollowPlan(silent, 2), once=True)
+    follow(tmp_path, FollowPlan(silent, 2, legal="all"), once=True)
     evaluated = rows.read(tmp_path / "run" / rows.EVALUATION).facts["evaluated"]
     assert evaluated["legal"] == "all"
     (tmp_path / "run" / rows.EVALUATION).unlink()
-    follow(tmp_path, Plan("gymnasium:Doors-v0", 2), once=True)
+    follow(tmp_path, FollowPlan("gymnasium:Doors-v0", 2), once=True)
     found = rows.read(tmp_path / "run" / rows.EVALUATION)
     assert found.last("final/return") == STEPS
     assert "legal" not in found.facts["evaluated"]

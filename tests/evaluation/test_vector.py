@@ -1,4 +1,4 @@
-"""Episodes in lanes: each has its own seeds, and how many lanes there are changes nothing."""
+"""Vectorised episodes: each has its own seeds, and how many run at once changes nothing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ import numpy as np
 import pytest
 
 from rbve import algorithms, envs
-from rbve.evaluation.fit import frames_in, frames_joined
-from rbve.evaluation.host import TRIAL, evaluate_on_host
-from rbve.evaluation.lanes import LANES, Decision, Lanes, Outcome, open_lanes, play
-from rbve.evaluation.players import PolicyPlayer, UniformPlayer
+from rbve.evaluation.actors import PolicyActor, UniformActor
+from rbve.evaluation.evaluate import UNTRAINED, Evaluator
+from rbve.evaluation.fit import Interface, check_fit, frames_in
+from rbve.evaluation.rollout import EvaluationPlan
+from rbve.evaluation.vector import (
+    WIDTH,
+    Decision,
+    FrameStack,
+    Outcome,
+    VectorEnv,
+    open_vector,
+    play,
+)
 from rbve.networks import build
 from rbve.policy import Policy
 from rbve.training.batches.transitions import TransitionItems
@@ -68,7 +77,7 @@ class Watcher:
 
 def test_frames_are_stacked_with_zeros_at_the_start_and_newest_last() -> None:
     player = Watcher(stack=4)
-    traces = list(play(Lanes([Counter()]), player, 2, 0.0, seed=0))  # type: ignore[list-item]
+    traces = list(play(VectorEnv([Counter()]), player, 2, 0.0, seed=0))  # type: ignore[list-item]
     expected = []
     for trace in traces:
         for step in range(len(trace.reward)):
@@ -77,23 +86,21 @@ def test_frames_are_stacked_with_zeros_at_the_start_and_newest_last() -> None:
     assert player.shown == expected
 
 
-def test_lanes_join_frames_as_training_does() -> None:
-    from rbve.evaluation.lanes import Frames
-
+def test_frames_are_stacked_as_training_does() -> None:
     rng = np.random.default_rng(0)
     frames = rng.integers(256, size=(4, 5, 3, 2), dtype=np.uint8)
-    lanes = Frames(2, (5, 3, 2), 4)
+    stacked = FrameStack(2, (5, 3, 2), 4)
     for k, frame in enumerate(frames):
-        lanes.put(1, frame, begins=k == 0)
+        stacked.put(1, frame, begins=k == 0)
     items = TransitionItems((5, 3, 2), 4, 3, False, True)
     expected = items.join(jnp.asarray(frames[None]))
-    np.testing.assert_array_equal(lanes.joined()[1], expected[0])
-    lanes.put(1, frames[3], begins=True)
-    np.testing.assert_array_equal(lanes.joined()[1][..., :6], 0)
+    np.testing.assert_array_equal(stacked.joined()[1], expected[0])
+    stacked.put(1, frames[3], begins=True)
+    np.testing.assert_array_equal(stacked.joined()[1][..., :6], 0)
 
 
 def test_what_a_trace_holds() -> None:
-    (trace,) = play(Lanes([Counter()]), Watcher(1), 1, 0.0, seed=3, keep_obs=True)  # type: ignore[list-item]
+    (trace,) = play(VectorEnv([Counter()]), Watcher(1), 1, 0.0, seed=3, keep_obs=True)  # type: ignore[list-item]
     length = len(trace.reward)
     assert trace.reward == [float(k) for k in range(1, length + 1)]
     assert trace.action == trace.executed == [k % 3 for k in range(length)]
@@ -105,10 +112,10 @@ def test_what_a_trace_holds() -> None:
     assert trace.propensity == [1.0] * length
 
 
-@pytest.mark.parametrize("count", [2, 3, LANES])
-def test_the_number_of_lanes_changes_nothing(count: int) -> None:
-    def run(lanes: int) -> list[tuple[Any, ...]]:
-        env = Lanes([Counter() for _ in range(lanes)])  # type: ignore[misc]
+@pytest.mark.parametrize("count", [2, 3, WIDTH])
+def test_the_number_of_environments_changes_nothing(count: int) -> None:
+    def run(width: int) -> list[tuple[Any, ...]]:
+        env = VectorEnv([Counter() for _ in range(width)])  # type: ignore[misc]
         found = play(env, Watcher(2), 20, 0.4, seed=5)
         return [(t.number, t.action, t.reward, t.terminated, t.q, t.propensity) for t in found]
 
@@ -120,7 +127,7 @@ def test_the_number_of_lanes_changes_nothing(count: int) -> None:
 
 
 def test_random_actions_are_as_frequent_as_asked_and_seeds_differ() -> None:
-    env = Lanes([Counter() for _ in range(LANES)])  # type: ignore[misc]
+    env = VectorEnv([Counter() for _ in range(WIDTH)])  # type: ignore[misc]
     traces = list(play(env, Watcher(1), 400, 0.3, seed=1))
     actions = np.concatenate([trace.action for trace in traces])
     best = np.concatenate([np.arange(len(trace.action)) % 3 for trace in traces])
@@ -130,7 +137,7 @@ def test_random_actions_are_as_frequent_as_asked_and_seeds_differ() -> None:
     other = list(play(env, Watcher(1), 400, 0.3, seed=2))
     assert [t.action for t in traces] != [t.action for t in other]
     assert len({tuple(trace.action) for trace in traces[:40]}) > 20
-    salted = list(play(env, Watcher(1), 400, 0.3, seed=1, salt=TRIAL))
+    salted = list(play(env, Watcher(1), 400, 0.3, seed=1, salt=UNTRAINED))
     assert [t.action for t in traces] != [t.action for t in salted]
 
 
@@ -148,25 +155,27 @@ def policy_for(name: str, stack: int = 1, seed: int = 0) -> Policy:
 @pytest.mark.parametrize(
     ("name", "stack"), [("gymnasium:CartPole-v1", 2), ("atari:Pong,max_steps=12", 4)]
 )
-def test_evaluation_is_the_same_in_one_lane_and_in_three(name: str, stack: int) -> None:
+def test_evaluation_is_the_same_in_one_environment_and_in_three(name: str, stack: int) -> None:
     if name.startswith("atari"):
         pytest.importorskip("ale_py", reason='needs pip install "rbve[atari]"')
     policy = policy_for(name, stack)
+    plan = EvaluationPlan(5, 0.2, 0.9, clip_rewards=True)
     found = {}
     for count in (1, 3):
-        lanes = open_lanes(name, count=count)
-        found[count] = evaluate_on_host(lanes, policy, 5, 0.2, 0.9, clip_rewards=True, seed=11)
-        lanes.close()
-    for one, three in zip(found[1], found[3], strict=True):
-        np.testing.assert_array_equal(one, three)
-    assert len(set(map(float, found[1].value_error))) == 5  # episodes differ
+        env = open_vector(name, count=count)
+        found[count] = Evaluator(env, plan).play(policy, seed=11, step=3).per_episode
+        env.close()
+    assert found[1].keys() == found[3].keys()
+    for metric in found[1]:
+        np.testing.assert_array_equal(found[1][metric], found[3][metric], err_msg=metric)
+    assert len(set(map(float, found[1]["value_error"]))) == 5  # episodes differ
 
 
 def test_gymnasium_episodes_follow_their_seeds() -> None:
-    lanes = open_lanes("gymnasium:CartPole-v1", count=2)
+    env = open_vector("gymnasium:CartPole-v1", count=2)
 
     def starts(seed: int, episodes: int) -> list[list[float]]:
-        traces = play(lanes, UniformPlayer(), episodes, 1.0, seed, keep_obs=True)
+        traces = play(env, UniformActor(), episodes, 1.0, seed, keep_obs=True)
         return [trace.obs[0].tolist() for trace in traces]
 
     assert starts(0, 5) == starts(0, 8)[:5]
@@ -176,20 +185,20 @@ def test_gymnasium_episodes_follow_their_seeds() -> None:
 def test_value_figures_from_traces() -> None:
     """Against sums by hand, for episodes of different lengths."""
     policy = policy_for("gymnasium:CartPole-v1")
-    lanes = open_lanes("gymnasium:CartPole-v1", count=3)
-    found = evaluate_on_host(lanes, policy, 4, 0.5, 0.8, seed=2)
-    traces = list(play(lanes, PolicyPlayer(policy), 4, 0.5, 2, keep_obs=True))
+    env = open_vector("gymnasium:CartPole-v1", count=3)
+    found = Evaluator(env, EvaluationPlan(4, 0.5, 0.8)).play(policy, seed=0, step=2).per_episode
+    traces = list(play(env, PolicyActor(policy), 4, 0.5, 2, keep_obs=True))
     for k, trace in enumerate(traces):
         q = policy.q_values(np.asarray(trace.obs[:-1]))
         g = [sum(0.8**j for j in range(len(trace.reward) - t)) for t in range(len(trace.reward))]
         error = q[np.arange(len(g)), trace.action] - g
-        assert float(found.returns[k]) == len(g)
-        np.testing.assert_allclose(found.value_error[k], error.mean(), rtol=1e-4)
+        assert float(found["return"][k]) == len(g)
+        np.testing.assert_allclose(found["value_error"][k], error.mean(), rtol=1e-4)
         expected = (np.maximum(error, 0) ** 2).mean()
-        np.testing.assert_allclose(found.overestimation[k], expected, rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(found["overestimation"][k], expected, rtol=1e-3, atol=1e-6)
         ordered = np.sort(q, axis=1)
         gap = (ordered[:, -1] - ordered[:, -2]).mean()
-        np.testing.assert_allclose(found.action_gap[k], gap, rtol=1e-4)
+        np.testing.assert_allclose(found["action_gap"][k], gap, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +222,7 @@ def test_how_many_frames_a_policy_joins(
 def test_a_policy_that_does_not_fit() -> None:
     env = envs.load("gymnasium:CartPole-v1")
     with pytest.raises(ValueError, match=r"observations \(4,\) and 2 actions; the policy takes"):
-        frames_joined(env, policy_for("catch"))
+        check_fit(env, Interface.of_policy(policy_for("catch")))
     inside = envs.load("catch")
     with pytest.raises(ValueError, match="train with --stack 1"):
-        frames_joined(inside, policy_for("catch", stack=3))
+        check_fit(inside, Interface.of_policy(policy_for("catch", stack=3)))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from rbve.data import Dataset, Episode
+from rbve.evaluation.record import final_rows
+from rbve.policy.trained import averaged
 from rbve.rows import Row
-from rbve.training.measures import facts, final_rows
-from rbve.training.spec import averaged
+from rbve.training.measures import facts
 
 
 def test_an_evaluation_that_measured_nothing_does_not_count() -> None:

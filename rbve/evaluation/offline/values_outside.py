@@ -1,18 +1,31 @@
-"""The values a policy claims, against the returns that the rewards of its data allow."""
+"""Share of values outside the returns that the rewards of the data allow."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rbve.data.dataset import Dataset
-from rbve.data.transitions import View
-from rbve.rows import OUTSIDE, TOLERATED_OUTSIDE, Run
+from rbve.evaluation.metric import Metric
+from rbve.rows import TOLERATED_OUTSIDE, Run
 
-SAMPLE = 2048  # decisions looked at
+if TYPE_CHECKING:
+    from rbve.data.dataset import Dataset
+    from rbve.data.transitions import View
+    from rbve.evaluation.offline_case import OfflineCase
+
+METRIC = Metric(
+    "values_outside",
+    "values outside the possible returns",
+    "values outside",
+    "lower",
+    values=True,
+    style="percent",
+    nonnegative=True,
+    order=90,
+)
+SAMPLE = 2048  # decisions
 SLACK = 0.05  # of the range: values that little beyond it are errors of a fit
 
 
@@ -32,37 +45,28 @@ def possible_returns(dataset: Dataset, view: View) -> tuple[float, float]:
     return low * (most if low < 0 else 1), high * (most if high > 0 else 1)
 
 
-def share_outside(
-    chosen_values: Callable[[Any], tuple[Any, Any]], columns: Any, batch_size: int, bounds: Any
-) -> tuple[float, int]:
-    """(share of values outside `bounds`, values looked at), over decisions spread over the data.
+def facts(dataset: Dataset, view: View) -> dict[str, Any]:
+    """The range, where it is finite."""
+    bounds = possible_returns(dataset, view)
+    return {"possible_returns": bounds} if np.isfinite(bounds).all() else {}
 
-    `chosen_values` takes rows picked from `columns`, and gives the value of the action the policy
-    would take in each, and its weight, 0 for padding.
-    """
-    low, high = bounds
+
+def evaluate(case: OfflineCase) -> tuple[float, int]:
+    """The share of values of the policy's own choices, and how many decisions it is of."""
+    low, high = possible_returns(case.dataset, case.view)
     slack = SLACK * ((high - low) or abs(high) or 1.0)
     slack = slack if math.isfinite(slack) else 0.0
-    known = columns.count
-    items = max(1, min(known, SAMPLE // columns.decisions))
-    index = np.linspace(0, known - 1, items).astype(np.int64)
     outside = total = 0
-    for start in range(0, items, batch_size):
-        part = index[start : start + batch_size]
-        padded = np.pad(part, (0, batch_size - len(part)), mode="edge")
-        values, weight = map(np.asarray, chosen_values(columns.pick(padded)))
-        # Sequences come flattened, time before batch; the padding stands last in every batch.
-        used = (weight.reshape(-1, batch_size) > 0)[:, : len(part)]
-        values = values.reshape(-1, batch_size)[:, : len(part)][used]
+    for values in case.sampled_values(SAMPLE):
         within = (values >= low - slack) & (values <= high + slack)  # NaN is not
         outside += int((~within).sum())
         total += len(values)
     return outside / max(total, 1), total
 
 
-def words(name: str, run: Run) -> list[str]:
-    """What to say of a run whose policy claims what cannot be."""
-    share = run.last(f"final/{OUTSIDE}")
+def warnings(name: str, run: Run) -> list[str]:
+    """What to tell the user of a run whose policy claims what cannot be."""
+    share = run.last(f"final/{METRIC.name}")
     if share is None or not share > TOLERATED_OUTSIDE:
         return []
     bounds = run.facts.get("possible_returns")

@@ -14,7 +14,9 @@ import rbve
 from rbve import rows
 from rbve.data import Dataset, Episode, write
 from rbve.data.transitions import View
-from rbve.training.outside import possible_returns, share_outside
+from rbve.evaluation.offline import values_outside
+from rbve.evaluation.offline.values_outside import possible_returns
+from rbve.evaluation.offline_case import OfflineCase
 from rbve.training.run import train_members
 from rbve.training.spec import Job
 
@@ -53,7 +55,7 @@ def test_clipped_rewards_bound_what_is_learned() -> None:
 class Numbered:
     """Items whose values are known; three decisions each, time before batch."""
 
-    rows_each, count = 3, 5
+    decisions, count = 3, 5
 
     def pick(self, index: np.ndarray) -> np.ndarray:
         return index
@@ -66,9 +68,10 @@ def test_padding_and_unused_rows_do_not_count() -> None:
         return values.reshape(-1), weight.reshape(-1)
 
     # Values 0 to 4, then 0 to 30 of the first four items; a twentieth beyond 10 is let through.
-    assert share_outside(claim, Numbered(), 2, (0.0, 10.0)) == (2 / 9, 9)
-    assert share_outside(claim, Numbered(), 4, (0.0, 9.4)) == (3 / 9, 9)
-    assert share_outside(claim, Numbered(), 4, (0.0, 9.6)) == (2 / 9, 9)
+    for high, batch_size, outside in ((10.0, 2, 2), (9.4, 4, 3), (9.6, 4, 2)):
+        data = Dataset.from_episodes([episode([0.0]), episode([high])], 2)
+        case = OfflineCase(data, View(0.9), Numbered(), batch_size, claim)
+        assert values_outside.evaluate(case) == (outside / 9, 9)
 
 
 def paid(reward: float, seed: int = 0) -> Dataset:

@@ -1,0 +1,19 @@
+"""Undiscounted return of rewards in [−1, 1], where training clips them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rbve.evaluation.metric import Metric
+
+if TYPE_CHECKING:
+    from rbve.evaluation.record import Record
+
+METRIC = Metric(
+    "clipped_return", "clipped return", "clipped return", "higher", table=False, order=14
+)
+
+
+def per_episode(record: Record) -> Any:
+    """The sum of clipped rewards."""
+    return record.trained_reward.sum(axis=0) if record.clipped else None

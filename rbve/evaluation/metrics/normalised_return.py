@@ -1,0 +1,29 @@
+"""100 · (return − random) / (online reference − random), where both are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rbve.evaluation.metric import Metric
+
+METRIC = Metric(
+    "normalised_return",
+    "normalised score",
+    "normalised",
+    "higher",
+    style="score",
+    always=True,
+    order=20,
+)
+
+
+def derived(
+    figures: Mapping[str, tuple[float, int]], facts: Mapping[str, Any]
+) -> tuple[float, int] | None:
+    """From the mean return, and the returns of the uniform policy and the online agent."""
+    random, reference = facts.get("random_return"), facts.get("reference_return")
+    if random is None or reference is None or reference == random:
+        return None
+    value, n = figures["return"]
+    return 100 * (value - random) / (reference - random), n

@@ -1,0 +1,30 @@
+"""Over-estimation error of the first state alone: max(Q(s₀, a₀) − G(s₀), 0)²."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rbve.evaluation.metric import Metric
+
+if TYPE_CHECKING:
+    from rbve.evaluation.record import Record
+
+METRIC = Metric(
+    "start_overestimation",
+    "over-estimation error at the first state",
+    "over-estimation at the start (median)",
+    "lower",
+    values=True,
+    episodes="terminated",
+    statistic="median",
+    table=False,
+    logarithmic=True,
+    nonnegative=True,
+    order=40,
+)
+
+
+def per_episode(record: Record) -> Any:
+    """Of the first step."""
+    excess = record.error.clip(0.0)
+    return (excess * excess)[0]

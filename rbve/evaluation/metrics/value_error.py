@@ -1,0 +1,27 @@
+"""Value error: mean of Q(s, a) − G(s) over the states of an episode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rbve.evaluation.metric import Metric
+
+if TYPE_CHECKING:
+    from rbve.evaluation.record import Record
+
+METRIC = Metric(
+    "value_error",
+    "value error, Q − G",
+    "value error",
+    "zero",
+    values=True,
+    episodes="terminated",
+    always=True,
+    logarithmic=True,
+    order=50,
+)
+
+
+def per_episode(record: Record) -> Any:
+    """Over all states visited."""
+    return record.mean(record.error)
