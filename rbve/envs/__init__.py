@@ -1,6 +1,7 @@
 """Environments by name: small ones written in JAX, and adapters to outside packages.
 
-A file in this folder is an environment: its name is the file's name and its `make` builds it.
+A file in this folder is an environment, or an adapter to many: its name is the file's name and its
+`make` builds it. An adapter has an EXAMPLE of what follows the colon of a name, `atari:Pong`.
 Nothing here imports JAX until an environment is loaded.
 """
 
@@ -9,29 +10,32 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-import pkgutil
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rbve import registry
 
 if TYPE_CHECKING:
     from rbve.envs.base import Env, HostEnv
 
-# With an example of what follows the colon.
-ADAPTERS = {
-    "atari": "Pong",
-    "bsuite": "catch/0",
-    "dmlab": "explore_object_rewards_few",
-    "gymnasium": "CartPole-v1",
-    "minatar": "breakout",
-    "vizdoom": "basic",
-    "xminigrid": "MiniGrid-MemoryS8",
-}
+_FOLDER = Path(__file__).parent
+
+
+def _adapters() -> dict[str, str]:
+    """By name, with an example; read from the text, as their packages may not be installed."""
+    texts = {name: (_FOLDER / f"{name}.py").read_text("utf-8") for name in registry.names(_FOLDER)}
+    examples = {name: re.search('^EXAMPLE = "(.+)"$', text, re.M) for name, text in texts.items()}
+    return {name: example[1] for name, example in examples.items() if example}
+
+
+ADAPTERS = _adapters()
 
 
 def names() -> list[str]:
     """The environments written in JAX."""
-    found = {module.name for module in pkgutil.iter_modules(__path__)}
-    return sorted(name for name in found - {"base", *ADAPTERS} if not name.startswith("_"))
+    files = {name for folder in __path__ for name in registry.names(Path(folder))}
+    return sorted(files - {"base", *ADAPTERS})
 
 
 def load(name: str, noise: float = 0.0) -> Env | HostEnv:

@@ -18,6 +18,7 @@ from rbve.registry import did_you_mean
 if TYPE_CHECKING:
     from rbve.envs.base import HostEnv
 
+EXAMPLE = "Pong"
 INSTALL = 'pip install "rbve[atari]"'
 SIZE = 84
 SKIP = 4

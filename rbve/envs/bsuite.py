@@ -14,6 +14,7 @@ from rbve.registry import did_you_mean
 if TYPE_CHECKING:
     from rbve.envs.base import HostEnv
 
+EXAMPLE = "catch/0"
 INSTALL = 'pip install "rbve[bsuite]"'
 
 

@@ -19,6 +19,7 @@ from rbve.registry import did_you_mean
 if TYPE_CHECKING:
     from rbve.envs.base import HostEnv
 
+EXAMPLE = "explore_object_rewards_few"
 BUILD = (
     "no package index has it: build its Python package from source, as "
     "https://github.com/google-deepmind/lab/blob/master/docs/users/build.md says, and install that"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rbve.envs.base import HostEnv
 
+EXAMPLE = "CartPole-v1"
 INSTALL = 'pip install "rbve[gymnasium]"'
 
 

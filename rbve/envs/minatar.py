@@ -27,6 +27,7 @@ from jax import Array
 from rbve.envs.base import Env, Step
 from rbve.registry import did_you_mean
 
+EXAMPLE = "breakout"
 INSTALL = 'pip install "rbve[minatar]"'
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 ACTIONS = ("noop", "left", "up", "right", "down", "fire")  # MinAtar's ids

@@ -28,6 +28,7 @@ from rbve.registry import did_you_mean
 if TYPE_CHECKING:
     from rbve.envs.base import HostEnv
 
+EXAMPLE = "basic"
 INSTALL = 'pip install "rbve[vizdoom]"'
 SCENARIOS = (
     "basic",

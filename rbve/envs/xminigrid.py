@@ -25,6 +25,7 @@ from jax import Array
 from rbve.envs.base import Env, Step
 from rbve.registry import did_you_mean
 
+EXAMPLE = "MiniGrid-MemoryS8"
 INSTALL = 'pip install "rbve[xminigrid]"'
 ACTIONS = ("forward", "right", "left", "pick_up", "put_down", "toggle")  # xminigrid's ids
 WALK = ACTIONS[:3]
