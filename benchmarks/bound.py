@@ -24,8 +24,8 @@ import jax.numpy as jnp
 import optax
 
 from rbve import ops
+from rbve.spec import Spec
 from rbve.training.batches.table import Table, transition_table
-from rbve.training.spec import Spec, resolve
 from rbve.training.update import DRAWS, Member, draw, make_program, member_keys
 from rbve.types import Array
 
@@ -89,7 +89,7 @@ def measure_one(
 
 
 def set_up(algorithm: str, dataset: Any, target_period: int = 125) -> tuple[Spec, Table, Member]:
-    spec, config = resolve(Spec(algorithm=algorithm), {})
+    spec = Spec.of(algorithm=algorithm).resolved()
     loaded = spec.load_algorithm()
     table = transition_table([loaded.keep(dataset)], spec.view, loaded.bootstrap)  # type: ignore[arg-type]
     member = Member(
@@ -99,7 +99,7 @@ def set_up(algorithm: str, dataset: Any, target_period: int = 125) -> tuple[Spec
         g_scale=jnp.float32(table.g_scale[0]),
         learning_rate=jnp.float32(3e-4),
         target_period=jnp.int32(target_period),
-        config=jax.tree.map(jnp.float32, loaded.config(**config)),
+        config=jax.tree.map(jnp.float32, spec.load_config()),
     )
     return spec, table, member
 
@@ -174,7 +174,7 @@ def neighbours(table: Table, store: Any, start: Array, count: int) -> Any:
 def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Callable[[int], Any]:
     """The update loop with only some of its parts. What is missing has a cheap stand-in."""
     program = make_program(spec, table.items)
-    algorithm, options, td = program.algorithm, program.options, ops.TD(spec.td)  # type: ignore[arg-type]
+    algorithm, options, td = program.algorithm, program.options, ops.TD(spec.td)
     adam = optax.scale_by_adam()
     rows = jax.tree.map(jnp.asarray, table.store)
     state = program.init(member_keys(0)[0])
@@ -205,14 +205,18 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
     def segment(block: Array, carry: Any, rows: Any, keys: Array) -> Any:
         params, target, opt, sums = carry
         key_draws, key_loss = keys
-        index = draw(key_draws, block, member.size, spec.batch_size) if "rows" in parts else None
+        index = (
+            draw(key_draws, block, member.size, spec.sampling.batch_size)
+            if "rows" in parts
+            else None
+        )
         network = program.unravel(target)
 
         def one(k: Array, carry: Any) -> Any:
             params, opt, sums = carry
             if index is None:  # neighbouring rows, by one copy
-                start = (k * 37) % (int(table.count[0]) - 2 * spec.batch_size)
-                picked = neighbours(table, rows, start, spec.batch_size)
+                start = (k * 37) % (int(table.count[0]) - 2 * spec.sampling.batch_size)
+                picked = neighbours(table, rows, start, spec.sampling.batch_size)
             else:
                 picked = table.items.fetch(rows, index[k])
             grad, metrics = jax.grad(mean_loss, has_aux=True)(
@@ -230,7 +234,7 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
         mean_loss,
         state.params,
         program.unravel(state.target),
-        table.items.blank(spec.batch_size),
+        table.items.blank(spec.sampling.batch_size),
         member.key,
     )[1]
     sums = {name: jnp.zeros(shape.shape) for name, shape in shapes.items()}

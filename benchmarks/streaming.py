@@ -50,11 +50,13 @@ def train(args: argparse.Namespace) -> None:
     """In the process that is watched: prints one line of JSON."""
     from rbve import api
     from rbve.data.manifest import fingerprint
+    from rbve.spec import Spec
     from rbve.sweep.run import run_jobs
-    from rbve.training.spec import DataRef, Job, Spec, resolve
 
     del api  # sets JAX up
-    plan = Spec(
+    job = Spec.of(
+        path=args.store,
+        fingerprint=fingerprint(args.store),
         algorithm="rbve",
         steps=args.steps,
         every=max(1, args.steps // 4),
@@ -63,8 +65,6 @@ def train(args: argparse.Namespace) -> None:
         stack=4,
         rows="disk",
     )
-    spec, config = resolve(plan, {})
-    job = Job(DataRef(str(args.store), fingerprint=fingerprint(args.store)), spec, config)
     marks: list[tuple[int, float, float]] = []
     run_jobs(
         [job],

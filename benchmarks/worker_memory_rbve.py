@@ -21,9 +21,9 @@ backend.prepare()
 import jax  # noqa: E402
 
 from rbve.data import Dataset, load  # noqa: E402
+from rbve.spec import Spec  # noqa: E402
 from rbve.training.parallel import team  # noqa: E402
 from rbve.training.run import MemberRun, advancing, table_for  # noqa: E402
-from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 from rbve.training.update import make_program  # noqa: E402
 
 FOREVER = 10**6  # updates of a run that laps are taken from
@@ -42,12 +42,12 @@ def prepare(path: str) -> Callable[..., dict[str, Any]]:
 class Run:
     """One run on a device of its own, past its first update, for which its program is compiled."""
 
-    def __init__(self, job: Job, data: Dataset, device: jax.Device) -> None:
+    def __init__(self, job: Spec, data: Dataset, device: jax.Device) -> None:
         self.device, self.steps = device, 0
-        spec = job.spec
+        spec = job
         with jax.default_device(device), ExitStack() as stack:
             out = stack.enter_context(tempfile.TemporaryDirectory())
-            group, table = team(1, spec.batch_size), table_for(spec, [data])
+            group, table = team(1, spec.sampling.batch_size), table_for(spec, [data])
             program = make_program(spec, table.items)
             member = MemberRun(job, data, Path(out), program, table, 0)
             self.member = member
@@ -62,7 +62,9 @@ class Run:
 
 
 def begin(path: str, data: Dataset, units: int, batch: int, runs: int) -> list[Run]:
-    plan = Spec(
+    base = Spec.of(
+        path=path,
+        target_period=400,
         algorithm="dqn",
         memory=units,
         hidden=(units,),
@@ -71,9 +73,8 @@ def begin(path: str, data: Dataset, units: int, batch: int, runs: int) -> list[R
         gamma=0.997,
         steps=FOREVER,
         every=FOREVER,
-    )
-    spec, config = resolve(plan, {})
-    jobs = [Job(DataRef(path), spec, config, target_period=400, seed=seed) for seed in range(runs)]
+    ).resolved()
+    jobs = [base.varied(seed=seed) for seed in range(runs)]
     devices = jax.local_devices()[:runs]
     return [Run(job, data, device) for job, device in zip(jobs, devices, strict=True)]
 

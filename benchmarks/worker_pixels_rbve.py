@@ -18,10 +18,10 @@ from rbve import backend
 backend.prepare()
 
 from rbve.data import load  # noqa: E402
+from rbve.spec import Spec  # noqa: E402
 from rbve.sweep.run import run_jobs  # noqa: E402
 from rbve.training.batches.table import transition_table  # noqa: E402
 from rbve.training.run import Progress  # noqa: E402
-from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 
 STACK = 4
 
@@ -36,7 +36,9 @@ def answer(path: str, what: str, batch: int, updates: int) -> dict[str, Any]:
 
 def train(path: str, batch: int, updates: int) -> dict[str, Any]:
     """Updates per second after the first interval, in which programs are compiled."""
-    plan = Spec(
+    job = Spec.of(
+        path=path,
+        target_period=125,
         algorithm="dqn",
         torso="atari_valid",  # d3rlpy's encoder pads nothing
         stack=STACK,
@@ -44,8 +46,6 @@ def train(path: str, batch: int, updates: int) -> dict[str, Any]:
         steps=2 * updates,
         every=updates,
     )
-    spec, config = resolve(plan, {})
-    job = Job(DataRef(path), spec, config, target_period=125)
     marks: list[tuple[float, float]] = []
     waits: list[float] = []
 
@@ -66,7 +66,7 @@ def train(path: str, batch: int, updates: int) -> dict[str, Any]:
 def pick(path: str, batch: int, updates: int) -> dict[str, Any]:
     """Batches per second, and the same bytes copied by one call from neighbouring rows."""
     data = load(path)
-    spec = Spec(stack=STACK)
+    spec = Spec.of(stack=STACK).resolved()
     columns = transition_table([data], spec.view, "state", STACK, in_memory=False).columns[0]
     rng = np.random.default_rng(0)
     rows = rng.integers(0, columns.count, (updates, batch))

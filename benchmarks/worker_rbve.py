@@ -23,9 +23,9 @@ from rbve import backend
 backend.prepare()
 
 from rbve.data import load  # noqa: E402
+from rbve.spec import Spec  # noqa: E402
 from rbve.sweep.run import run_jobs  # noqa: E402
 from rbve.training.run import Progress  # noqa: E402
-from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
 
 
 class Mark(NamedTuple):
@@ -49,10 +49,10 @@ def train(
     seeds: int = 1,
     learning_rates: Sequence[float] = (3e-4,),
 ) -> dict[str, Any]:
-    spec, config = resolve(Spec(algorithm=algorithm, steps=steps, every=every, env="cartpole"), {})
+    base = Spec.of(algorithm=algorithm, path=path, steps=steps, every=every, env="cartpole")
     # Syncs as often as in a run of the default length.
     jobs = [
-        Job(DataRef(path), spec, config, rate, target_period=125, seed=seed)
+        base.varied(learning_rate=rate, target_period=125, seed=seed)
         for rate in learning_rates
         for seed in range(seeds)
     ]

@@ -28,11 +28,12 @@ from rbve.policy import Policy
 from rbve.registry import did_you_mean
 from rbve.report import write_report
 from rbve.report.statistics import student_interval
+from rbve.schema import INT32
+from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.training import presets
 from rbve.training.notes import notes
 from rbve.training.run import POLICY, Progress
-from rbve.training.spec import INT32, DataRef, Job, Spec, resolve
 
 __all__ = [
     "Dataset",
@@ -231,7 +232,7 @@ def train(
     """Train one policy.
 
     `settings` are the algorithm's own numbers and choices, such as lam=0.5 or filter="none";
-    `spec` holds further fields of rbve.training.spec.Spec, such as {"gamma": 0.997}. A preset, such
+    `spec` holds further fields of rbve.spec.Spec, such as {"gamma": 0.997}. A preset, such
     as "rlu-atari", says what is not given here; without one, 100,000 updates at learning rate 3e-4,
     the target copied every updates/800, but not sooner than after 100 (of fewer than 2,000 updates,
     after a twentieth). With `out`, rows and checkpoints stay there and an interrupted run resumes.
@@ -246,14 +247,12 @@ def train(
     mark = "" if held else fingerprint(Path(path))
     opened = data if isinstance(data, Dataset) else load(data, verify=False)
     asked = {"steps": steps, "learning_rate": learning_rate, "target_period": target_period}
-    fields = {"steps": 100_000, "learning_rate": 3e-4, "target_period": 0, **presets.load(preset)}
+    fields = presets.load(preset)
     fields |= {name: value for name, value in asked.items() if value is not None} | (spec or {})
-    rate, period = fields.pop("learning_rate"), fields.pop("target_period")
-    fields["stack"] = fields.get("stack", 1) or presets.frames_to_join([opened.obs_shape])
-    plan, config = resolve(Spec(algorithm=algorithm, env=env, **fields), settings)
-    for note in notes(path, opened, [(algorithm, plan.options)]):
+    fields |= {"path": path, "fingerprint": mark, "algorithm": algorithm, "env": env, "seed": seed}
+    job = Spec.of(**{**fields, **settings}).resolved(opened.obs_shape)
+    for note in notes(path, opened, [job]):
         warnings.warn(note, stacklevel=2)
-    job = Job(DataRef(path, fingerprint=mark), plan, config, rate, period, seed)
     with tempfile.TemporaryDirectory() as scratch:
         folder = run_jobs([job], Path(out or scratch), on_progress, held)[0]
         for run in rows.find([folder]):

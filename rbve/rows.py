@@ -13,12 +13,13 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rbve import schema
 from rbve.files import write_atomically
+from rbve.upgrade import upgraded
 
 FILE = "rows.jsonl"
 EVALUATION = "evaluation.jsonl"  # of an evaluator beside training, in the same form
@@ -34,23 +35,25 @@ DAMAGE = (ValueError, KeyError, TypeError, IndexError, RecursionError)
 VALUE = (str, bool, int, float, None, list)
 # What reports, evaluators and policies read of a job and of its data; theory has other fields.
 JOB = {
-    "spec?": {
-        "algorithm?": str,
-        "options?": {"*": VALUE},
-        "env?": (str, None),
-        **dict.fromkeys(("steps?", "every?", "eval_episodes?", "final_evaluations?"), int),
-        **dict.fromkeys(("stack?", "memory?", "n_step?", "batch_size?"), int),
-        **dict.fromkeys(("gamma?", "eval_epsilon?"), float),
-        "clip_rewards?": bool,
-        "*": VALUE,
-    },
+    "algorithm?": str,
+    "settings?": {"*": VALUE},
+    "steps?": int,
+    **dict.fromkeys(("group?", "replicate?"), str),
     "data?": {
         **dict.fromkeys(("path?", "fingerprint?", "side?", "action?"), str),
         "keep?": float,
         "*": VALUE,
     },
-    "config?": {"*": float},
-    "learning_rate?": float,
+    "network?": {**dict.fromkeys(("stack?", "memory?"), int), "*": VALUE},
+    "view?": {"gamma?": float, "n_step?": int, "clip_rewards?": bool, "*": VALUE},
+    "optimiser?": {"learning_rate?": float, "*": VALUE},
+    "sampling?": {"batch_size?": int, "*": VALUE},
+    "evaluation?": {
+        "env?": (str, None),
+        **dict.fromkeys(("every?", "eval_episodes?", "final_evaluations?"), int),
+        "eval_epsilon?": float,
+        "*": VALUE,
+    },
     "*": (*VALUE, dict),
 }
 RETURNS = ("behaviour", "best", "random", "reference", "late")
@@ -69,7 +72,7 @@ FACTS = {
     "reference_source?": str,
     "evaluated?": {"*": VALUE},
 }
-HEADER = {"job": str, "spec": JOB, "facts": FACTS}
+HEADER = {"job": str, "spec": dict, "facts": FACTS}
 
 
 class Row(NamedTuple):
@@ -83,9 +86,13 @@ class Run(NamedTuple):
     """One file of rows."""
 
     job: str  # id
-    spec: dict[str, Any]  # the whole Job
+    spec: dict[str, Any]  # of rbve.spec.Spec; of theory, its own
     facts: dict[str, Any]  # of the data: behaviour, random and reference returns, sizes
     rows: list[Row]
+
+    def field(self, name: str, default: Any = None) -> Any:
+        """A field of the job, in whichever part it is."""
+        return field_of(self.spec, name, default)
 
     def last(self, metric: str) -> float | None:
         values = [row.value for row in self.rows if row.metric == metric]
@@ -95,6 +102,12 @@ class Run(NamedTuple):
 def is_finished(run: Run) -> bool:
     """Whether a run came to its end. Rows of earlier versions say so by their final return."""
     return run.last(FINISHED) is not None or run.last("final/return") is not None
+
+
+def field_of(job: Mapping[str, Any], name: str, default: Any = None) -> Any:
+    """A field of a Spec in JSON by its flat name, in whichever part it is."""
+    parts = [part for key, part in job.items() if isinstance(part, dict) and key != "settings"]
+    return next((part[name] for part in (job, *parts) if name in part), default)
 
 
 class RowFile:
@@ -169,7 +182,9 @@ def read_all(path: Path) -> list[Run]:
             fields = json.loads(line)
             if type(fields) is dict and "job" in fields:
                 schema.check(fields, HEADER, f"line {number}")
-                runs.append(Run(fields["job"], fields["spec"], fields["facts"], []))
+                job = upgraded(fields["spec"])
+                schema.check(job, JOB, f"line {number}", "spec")
+                runs.append(Run(fields["job"], job, fields["facts"], []))
                 seen = set()
             else:
                 row = row_of(fields, number)

@@ -20,7 +20,7 @@ backend.prepare(least=2)
 
 from rbve.behaviours.record import record_policy  # noqa: E402
 from rbve.data import Dataset, load  # noqa: E402
-from rbve.training.spec import DataRef, Job, Spec, resolve  # noqa: E402
+from rbve.spec import Spec  # noqa: E402
 
 # Samples and heads that keep the larger networks quick to compile and run.
 SMALL: dict[str, dict[str, Any]] = {"iqn": {"samples": 4, "act_samples": 4}, "rem": {"heads": 5}}
@@ -40,7 +40,7 @@ def catch(catch_path: Path) -> Dataset:
 
 
 @pytest.fixture(scope="session")
-def small_job(catch_path: Path) -> Callable[..., Job]:
+def small_job(catch_path: Path) -> Callable[..., Spec]:
     """Makes a quick job on that store: small_job("iqn", {"steps": 30}, {"kappa": 2}, seed=1)."""
 
     def make(
@@ -48,7 +48,7 @@ def small_job(catch_path: Path) -> Callable[..., Job]:
         plan: dict[str, Any] | None = None,
         settings: dict[str, Any] | None = None,
         **numbers: Any,
-    ) -> Job:
+    ) -> Spec:
         wanted = {
             "steps": 300,
             "every": 70,
@@ -58,10 +58,9 @@ def small_job(catch_path: Path) -> Callable[..., Job]:
             "hidden": (8,),
         }
         wanted |= plan or {}
-        spec, config = resolve(
-            Spec(algorithm=algorithm, **wanted), SMALL.get(algorithm, {}) | (settings or {})
-        )
-        return Job(DataRef(str(catch_path)), spec, config, **{"target_period": 45, **numbers})
+        own = SMALL.get(algorithm, {}) | (settings or {})
+        numbers = {"target_period": 45, **numbers}
+        return Spec.of(path=catch_path, algorithm=algorithm, **wanted, **own, **numbers).resolved()
 
     return make
 

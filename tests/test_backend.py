@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rbve import backend
+from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.training.run import POLICY
-from rbve.training.spec import Job
 
 ARENAS_OF_BUSY_THREADS = """
 import ctypes, sys, threading
@@ -94,7 +94,7 @@ print(changed, dict(os.environ) == variables)
 
 
 def test_a_policy_in_ones_own_process_changes_no_setting(
-    small_job: Callable[..., Job], catch_path: Path, tmp_path: Path
+    small_job: Callable[..., Spec], catch_path: Path, tmp_path: Path
 ) -> None:
     (folder,) = run_jobs([small_job("bve", {"steps": 10, "env": None})], tmp_path)
     assert python(DECIDES, folder / POLICY, catch_path) == "True\n[] True\n"

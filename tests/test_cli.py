@@ -104,9 +104,7 @@ def test_inspect(place: Path) -> None:
 
 def test_train_makes_every_member(place: Path) -> None:
     runs = rows.find([place / "runs"])
-    settings = sorted(
-        (run.spec["spec"]["algorithm"], run.spec["config"].get("lam")) for run in runs
-    )  # type: ignore[arg-type]
+    settings = sorted((run.spec["algorithm"], run.spec["settings"].get("lam")) for run in runs)  # type: ignore[arg-type]
     assert settings == [("bve", None), ("rbve", 0.005), ("rbve", 0.5)]
     assert all(run.last("final/return") == run.last("return") is not None for run in runs)
     assert json.loads((place / "train.json").read_text())
@@ -180,7 +178,7 @@ def test_an_algorithm_of_ones_own(place: Path, tmp_path: Path) -> None:
     text = succeed(*command, "--algorithm", file, "bve", "--set", "pull=2")
     assert "pulling" in text
     found = rows.find([tmp_path / "runs"])
-    assert sorted(run.spec["config"].get("pull", 0) for run in found) == [0, 2]
+    assert sorted(run.spec["settings"].get("pull", 0) for run in found) == [0, 2]
     (policy,) = (tmp_path / "runs").glob(f"pulling-*/{POLICY}")
     succeed("evaluate", policy, "--env", "catch", "--episodes", 2)
     succeed("report", tmp_path / "runs", "--out", tmp_path / "page.html")

@@ -73,7 +73,7 @@ def test_an_edited_algorithm_file_trains_anew(tmp_path: Path) -> None:
         (("--seed", "99999999999999999999"), "seed must lie"),
         (("--steps", "1000000000000"), "steps must lie"),
         (("--target-period", "9999999999"), "target_period must lie"),
-        (("--hidden", "2000000000"), "hidden needs"),
+        (("--hidden", "2000000000"), "hidden must lie"),
         (("--learning-rate", "inf"), "learning_rate"),
         (("--algorithm", "rem", "--set", "heads=0"), "whole number from 1 on"),
         (("--seed", "0", "0"), "twice"),

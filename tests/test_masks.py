@@ -19,8 +19,8 @@ from rbve.envs.base import Env, Step, with_action_noise
 from rbve.evaluation.rollout import EvaluationPlan, make_rollout
 from rbve.evaluation.vector import Decision, VectorEnv, play
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
-from rbve.training.spec import Job
 
 ACTIONS, STEPS = 4, 6
 
@@ -86,7 +86,7 @@ def data() -> Dataset:
 
 @pytest.fixture(scope="module")
 def trained(
-    data: Dataset, small_job: Callable[..., Job], tmp_path_factory: pytest.TempPathFactory
+    data: Dataset, small_job: Callable[..., Spec], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Policy]:
     found = {}
     for name in algorithms.names():

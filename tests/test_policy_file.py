@@ -11,9 +11,9 @@ import pytest
 
 from rbve import Policy, api
 from rbve.data import Dataset
+from rbve.spec import Spec
 from rbve.tensors import read_tensors, write_tensors
 from rbve.training.run import CHECKPOINT, POLICY, train_members
-from rbve.training.spec import Job
 
 WRONG: tuple[Any, ...] = (None, True, -3, 0, 10**30, 1.5, "x", [], ["x"], {}, {"x": {}}, ...)
 
@@ -35,7 +35,7 @@ def variants(content: Any) -> Iterator[tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def folder(
-    catch: Dataset, small_job: Callable[..., Job], tmp_path_factory: pytest.TempPathFactory
+    catch: Dataset, small_job: Callable[..., Spec], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     made = tmp_path_factory.mktemp("policies") / "run"
     train_members([small_job("rbve", {"steps": 20, "every": 20})], [catch], [made])
@@ -65,14 +65,14 @@ def test_policies(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", ["gamma", "clip_rewards"])
 def test_what_evaluation_reads_of_a_policy(field: str, folder: Path, tmp_path: Path) -> None:
     tensors, info = read_tensors(folder / POLICY)
-    info["info"]["job"]["spec"][field] = "x"
+    info["info"]["job"]["view"][field] = "x"
     write_tensors(tmp_path / POLICY, tensors, info)
-    with pytest.raises(ValueError, match=f"info.job.spec.{field} must be"):
+    with pytest.raises(ValueError, match=f"info.job.view.{field} must be"):
         api.evaluate(tmp_path / POLICY, "catch", episodes=1)
 
 
 def test_checkpoints(
-    folder: Path, catch: Dataset, small_job: Callable[..., Job], tmp_path: Path
+    folder: Path, catch: Dataset, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
     job = small_job("rbve", {"steps": 20, "every": 20})
     tensors, info = read_tensors(folder / CHECKPOINT)

@@ -13,8 +13,8 @@ import pytest
 from rbve.data import Dataset, Episode
 from rbve.data.features import Feature, Features
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
-from rbve.training.spec import Job
 
 FEATURES = Features(
     (
@@ -27,7 +27,7 @@ ACTIONS = ("wait", "treat")
 
 
 @pytest.fixture(scope="module")
-def policy(small_job: Callable[..., Job], tmp_path_factory: pytest.TempPathFactory) -> Policy:
+def policy(small_job: Callable[..., Spec], tmp_path_factory: pytest.TempPathFactory) -> Policy:
     """Learns to treat in the ICU, and to wait elsewhere."""
     rng = np.random.default_rng(0)
     episodes = []
@@ -196,7 +196,7 @@ def test_where_the_data_had_masks_decisions_need_them(policy: Policy, tmp_path: 
     assert careful.decide([row("ICU"), row("ICU")], legal=[["wait"], [1]]) == ["wait", "treat"]
 
 
-def test_rows_that_have_to_be_remembered(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_rows_that_have_to_be_remembered(small_job: Callable[..., Spec], tmp_path: Path) -> None:
     """The ward is shown on the first day, and matters on the second."""
     rng = np.random.default_rng(0)
     episodes = []
@@ -220,7 +220,7 @@ def test_rows_that_have_to_be_remembered(small_job: Callable[..., Job], tmp_path
         assert masked.decide(row("A"), 0.0, legal) == other
 
 
-def test_named_columns_are_not_stacked(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_named_columns_are_not_stacked(small_job: Callable[..., Spec], tmp_path: Path) -> None:
     """Such a policy would take two rows, and no log has them side by side."""
     made = Episode.from_steps(np.zeros((3, 3)), [0, 1], [0.0, 1.0], terminated=True)
     data = Dataset.from_episodes([made], ACTIONS, features=FEATURES)

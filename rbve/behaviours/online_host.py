@@ -6,7 +6,6 @@ drawn from a ring of frames.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import time
 from collections.abc import Iterator
@@ -39,8 +38,8 @@ from rbve.evaluation import vector
 from rbve.evaluation.vector import Decision, Trace, episode_seeds
 from rbve.policy import Policy
 from rbve.schema import INT32
+from rbve.spec import Spec
 from rbve.training.batches.transitions import PickedTransitions, TransitionItems
-from rbve.training.spec import Spec
 from rbve.training.update import Member, make_program, recorder_key
 
 
@@ -67,9 +66,9 @@ class Options:
 
     @property
     def spec(self) -> Spec:
-        return Spec(
+        return Spec.of(
             algorithm="dqn",
-            options={"double": self.double},
+            double=self.double,
             torso=self.torso,
             hidden=self.hidden,
             stack=self.stack,
@@ -78,7 +77,7 @@ class Options:
             gamma=self.gamma,
             clip_rewards=self.clip_rewards,
             steps=INT32,
-        )
+        ).resolved()
 
 
 RLU_ATARI = Options()
@@ -128,11 +127,11 @@ class Agent:
             network=self.program.unravel(self.state.params),
             obs_shape=self.items.obs_shape,
             actions=self.env.actions,
-            hidden=spec.hidden,
-            torso=spec.torso,
+            hidden=spec.network.hidden,
+            torso=spec.network.torso,
             info={
                 "from": "the online agent at the end of its recording",
-                "job": {"spec": dataclasses.asdict(spec)},
+                "job": spec.to_json(),
             },
         )
 

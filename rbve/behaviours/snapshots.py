@@ -71,6 +71,6 @@ class SnapshotJudge:
             info={
                 "from": "best snapshot of the online agent",
                 "return": value,
-                "job": {"spec": {"gamma": self.gamma}},
+                "job": {"view": {"gamma": self.gamma}},
             },
         )

@@ -20,10 +20,10 @@ from rbve.cli._audit import SIGNS, summary
 from rbve.data.manifest import fingerprint, is_recorded
 from rbve.report.advice import advice
 from rbve.report.summary import group
+from rbve.spec import Spec
 from rbve.sweep import grid
 from rbve.sweep.devices import on_all_devices
 from rbve.sweep.run import run_jobs
-from rbve.training.spec import DataRef, Spec, resolve
 
 METHODS = ("rbve", "bve", "dqn", "filtered_bc", "bc")
 KEEP = 0.1  # share of the recorded episodes that trains, as in the paper
@@ -114,30 +114,26 @@ def _audit(out: Path) -> None:
 def _train(out: Path) -> list[Path]:
     jobs = []
     for problem in PROBLEMS:
-        specs = [
-            resolve(
-                Spec(
-                    algorithm=name,
-                    steps=problem.steps,
-                    every=problem.steps // EVALUATIONS,
-                    env=problem.env,
-                    eval_episodes=EPISODES,
-                ),
-                {},
-            )
-            for name in METHODS
-        ]
+        base = Spec.of(
+            keep=KEEP,
+            steps=problem.steps,
+            every=problem.steps // EVALUATIONS,
+            env=problem.env,
+            eval_episodes=EPISODES,
+        )
         for seed in SEEDS:
             store = _store(out, problem, seed)
-            ref = DataRef(str(store), KEEP, keep_seed=seed, fingerprint=fingerprint(store))
-            jobs += grid.jobs([ref], specs, [seed], [3e-4], target_period=0)
+            own = base.varied(path=store, fingerprint=fingerprint(store), keep_seed=seed, seed=seed)
+            jobs += grid.jobs(own, {"algorithm": METHODS})
     with _console.bar(
         f"training {counted(len(jobs), 'run')}",
-        sum(job.spec.steps for job in jobs),
+        sum(job.steps for job in jobs),
         "updates",
     ) as bar:
         return run_jobs(
             jobs,
             out / "runs",
-            lambda progress: bar.advance(progress.job.spec.every, progress.metrics.get("return")),
+            lambda progress: bar.advance(
+                progress.job.evaluation.every, progress.metrics.get("return")
+            ),
         )

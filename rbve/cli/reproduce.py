@@ -120,12 +120,12 @@ def _run_study(
     if not jobs:
         raise ValueError(f"no data counts, so there is nothing to train; recordings are in {out}")
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
-    updates = sum(job.spec.steps for job in left)
+    updates = sum(job.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
         study.run(
             chosen,
             size,
             out,
-            lambda p: bar.advance(p.job.spec.every, p.metrics.get("return")),
+            lambda p: bar.advance(p.job.evaluation.every, p.metrics.get("return")),
             executor,
         )

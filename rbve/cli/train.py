@@ -49,6 +49,7 @@ def command(
     n_step: int = 0,
     clip_rewards: bool = False,
     eval_episodes: int = 100,
+    eval_epsilon: float = 0.4**8,
     final_evaluations: int = 5,
     keep: float = 1.0,
     keep_seed: int = 0,
@@ -100,6 +101,7 @@ def command(
         n_step: Window of summed rewards; 0 = 1, or 5 with memory.
         clip_rewards: Clip rewards to [-1, 1].
         eval_episodes: Episodes per evaluation.
+        eval_epsilon: Share of random actions in evaluation (the paper's 0.4^8).
         final_evaluations: Last evaluations whose mean is the final figure; none
             from the first half of the updates.
         keep: Share of the episodes to train on.
@@ -114,56 +116,67 @@ def command(
     from rbve.audit.verdict import counted
     from rbve.data.manifest import fingerprint
     from rbve.evaluation.offline_case import run_warnings
+    from rbve.spec import Spec
     from rbve.sweep import grid
     from rbve.sweep.run import run_jobs
     from rbve.training.notes import notes, period_notes
     from rbve.training.presets import frames_to_join
     from rbve.training.run import is_finished
-    from rbve.training.spec import DataRef, Spec, resolve
 
     del preset  # its fields are the defaults of the others by now (rbve/cli.py)
     need_one("DATA", data)
     need_one("--algorithm", algorithm)
     need_one("--seed", seed)
     need_one("--learning-rate", learning_rate)
-    refs = [DataRef(str(path), keep, keep_seed, side, action, fingerprint(path)) for path in data]
     find_modules_here(env)
     where, missing = grid.evaluation_env(data, env)
     _console.show_notes(missing)
-    opened = [api.load(path, verify=False) for path in data]
-    stack = stack or frames_to_join([each.obs_shape for each in opened])
-    specs = []
-    for name, settings in grid.combinations(algorithm, set):
-        plan = Spec(
-            algorithm=name,
-            torso=torso,
-            hidden=hidden,
-            stack=stack,
-            memory=memory,
-            sequence=sequence,
-            burn_in=burn_in,
-            rescale=rescale,
-            rows=rows,
-            batch_size=batch_size,
-            td=td,
-            gamma=gamma,
-            n_step=n_step,
-            clip_rewards=clip_rewards,
-            steps=steps,
-            every=every,
-            env=where,
-            eval_episodes=eval_episodes,
-            final_evaluations=final_evaluations,
-        )
-        specs.append(resolve(plan, settings))
-    plans = [(spec.algorithm, spec.options) for spec, _ in specs]
-    for path, each in zip(data, opened, strict=True):
-        _console.show_notes(notes(str(path), each, plans))
-    members = grid.jobs(refs, specs, seed, learning_rate, target_period)
+    base = Spec.of(
+        torso=torso,
+        hidden=hidden,
+        stack=stack,
+        memory=memory,
+        sequence=sequence,
+        burn_in=burn_in,
+        rescale=rescale,
+        rows=rows,
+        batch_size=batch_size,
+        td=td,
+        gamma=gamma,
+        n_step=n_step,
+        clip_rewards=clip_rewards,
+        steps=steps,
+        every=every,
+        env=where,
+        eval_episodes=eval_episodes,
+        eval_epsilon=eval_epsilon,
+        final_evaluations=final_evaluations,
+        keep=keep,
+        keep_seed=keep_seed,
+        side=side,
+        action=action,
+        target_period=target_period,
+    )
+    vary = grid.parse_settings(set) | {
+        "algorithm": algorithm,
+        "learning_rate": learning_rate,
+        "path": [str(path) for path in data],
+        "seed": seed,
+    }
+    opened = {str(path): api.load(path, verify=False) for path in data}
+    marks = {str(path): fingerprint(path) for path in data}
+    if not stack:
+        frames_to_join([each.obs_shape for each in opened.values()])
+    members = [
+        job.varied(fingerprint=marks[job.data.path]).resolved(opened[job.data.path].obs_shape)
+        for job in grid.jobs(base, vary)
+    ]
+    for path, each in opened.items():
+        _console.show_notes(notes(path, each, members))
     left = [job for job in members if not is_finished(out / job.id)]
     what = f"training {counted(len(left), 'member')}"
     with _console.bar(what, steps * len(left), "updates") as bar:
-        interval = specs[0][0].every
+        interval = members[0].evaluation.every
         folders = run_jobs(
             members,
             out,

@@ -34,7 +34,7 @@ class View:
     def __post_init__(self) -> None:
         if not 0 <= self.gamma <= 1:
             raise ValueError(f"gamma must lie in [0, 1]; got {self.gamma}")
-        if self.n_step < 1:
+        if self.n_step is not None and self.n_step < 1:  # None: not yet known (rbve/spec.py)
             raise ValueError(f"n_step must be at least 1; got {self.n_step}")
 
     def rewards(self, dataset: Dataset) -> np.ndarray:

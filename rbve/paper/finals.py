@@ -92,16 +92,12 @@ def finals(runs: Iterable[Run]) -> list[Final]:
 
 
 def final_of(run: Run, values: dict[str, float]) -> Final:
-    data, spec, source = run.spec["data"], run.spec["spec"], run.facts.get("source", {})
+    data, source = run.spec["data"], run.facts.get("source", {})
     behaviour = source.get("behaviour")
-    settings = {
-        **spec["options"],
-        **run.spec["config"],
-        LEARNING_RATE: run.spec[LEARNING_RATE],
-    }
+    settings = {**run.spec["settings"], LEARNING_RATE: run.field(LEARNING_RATE)}
     return Final(
         problem=Problem(
-            env=str(spec["env"]),
+            env=str(run.field("env")),
             noise=source.get("noise") or 0.0,
             epsilon=source.get("epsilon") if behaviour in ("policy", "script") else None,
             keep=data["keep"],
@@ -109,7 +105,7 @@ def final_of(run: Run, values: dict[str, float]) -> Final:
             action=data["action"],
             script=behaviour == "script",
         ),
-        algorithm=spec["algorithm"],
+        algorithm=run.field("algorithm"),
         settings=json.dumps(settings, sort_keys=True),
         seed=data["keep_seed"],
         values=values | over_behaviour(run, values),

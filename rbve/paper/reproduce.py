@@ -20,13 +20,14 @@ from rbve.data.manifest import fingerprint, is_recorded, read_provenance
 from rbve.evaluation.actors import ScriptActor
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
 from rbve.paper.results import write_experiment
+from rbve.parts import DataRef
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.sweep.devices import on_all_devices
 from rbve.sweep.executors import DEFAULT
 from rbve.sweep.recordings import Recording
 from rbve.sweep.run import run_jobs
 from rbve.training.run import Progress
-from rbve.training.spec import DataRef, Job, Spec, resolve
 
 SLOW = {"iqn": 0, "rem": 1, "bcq": 2}  # begun first, so that no core waits for them at the end
 LEARNING_RATE = 3e-4  # where a method says none (the paper's largest)
@@ -170,7 +171,7 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         record.record_online(each.env, folder, length, options=agent, **common)
 
 
-def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Job]:
+def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
     """Every method and setting on every dataset that counts; needs the recordings."""
     scale = experiment.at(scale)
     marks: dict[Path, str] = {}
@@ -262,21 +263,20 @@ def job(
     scale: Scale,
     seed: int,
     fields: Settings = MappingProxyType({}),
-) -> Job:
+) -> Spec:
     """`fields`: further ones of its Spec."""
-    settings = {**method.settings, **tried}
-    rate = settings.pop("learning_rate", LEARNING_RATE)
-    plan = Spec(
-        algorithm=method.algorithm,
-        steps=scale.steps,
-        every=max(1, scale.steps // scale.evaluations),
-        env=env,
-        eval_episodes=scale.eval_episodes,
-        batch_size=scale.batch_size,
-        **fields,
-    )
-    spec, config = resolve(plan, settings)
-    return Job(ref, spec, config, rate, scale.period, seed)
+    own = {
+        "algorithm": method.algorithm,
+        "steps": scale.steps,
+        "every": max(1, scale.steps // scale.evaluations),
+        "env": env,
+        "eval_episodes": scale.eval_episodes,
+        "batch_size": scale.batch_size,
+        "learning_rate": LEARNING_RATE,
+        "target_period": scale.period,
+        "seed": seed,
+    }
+    return Spec.of(data=ref, **(own | {**fields, **method.settings, **tried})).resolved()
 
 
 def run(
@@ -293,5 +293,5 @@ def run(
         why = left_out(experiment, scale, out)
         write_experiment(out, name, experiment, [job.id for job in mine], why)
         wanted += mine
-    wanted.sort(key=lambda job: SLOW.get(job.spec.algorithm, len(SLOW)))
+    wanted.sort(key=lambda job: SLOW.get(job.algorithm, len(SLOW)))
     return run_jobs(wanted, out / "runs", on_progress, executor=executor)

@@ -21,6 +21,7 @@ from rbve.networks.torsos import hidden_for, torso_for
 from rbve.policy import valid
 from rbve.tensors import read_tensors, write_tensors
 from rbve.types import Head
+from rbve.upgrade import upgraded
 
 POLICY = "policy.safetensors"  # in the folder of a run
 
@@ -73,6 +74,8 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
     """
     path = policy_file(path)
     arrays, info = read_tensors(path)
+    if isinstance(known := info.get("info"), dict) and "job" in known:
+        known["job"] = upgraded(known["job"])
     valid.check(path, arrays, info)
     if "diverged_at" in info["info"]:
         warnings.warn(

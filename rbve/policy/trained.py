@@ -9,15 +9,17 @@ from typing import Any
 from rbve import schema
 
 # What a follower needs of a job, beyond the types that all rows and policies have.
-JOB: dict[str, dict[str, Any]] = {
-    "spec": {
-        "algorithm": str,
-        "env": (str, None),
-        **dict.fromkeys(("steps", "every", "eval_episodes", "final_evaluations", "stack"), int),
-        **dict.fromkeys(("eval_epsilon", "gamma"), float),
-        "clip_rewards": bool,
-    },
+JOB: dict[str, Any] = {
+    "algorithm": str,
+    "steps": int,
     "data": {"path": str},
+    "network": {"stack": int},
+    "view": {"gamma": float, "clip_rewards": bool},
+    "evaluation": {
+        "env": (str, None),
+        **dict.fromkeys(("every", "eval_episodes", "final_evaluations"), int),
+        "eval_epsilon": float,
+    },
 }
 
 
@@ -43,13 +45,11 @@ class TrainedAs:
     def of(info: Mapping[str, Any]) -> TrainedAs:
         """From a policy's `info`, or {"job": ...} of a file of rows."""
         job = info.get("job", {})
-        spec = job.get("spec", {})
-        return TrainedAs(
-            step=info.get("step"),
-            facts=info.get("facts", {}),
-            data=job.get("data", {}).get("path", ""),
-            **{name: spec[name] for name in JOB["spec"] if name in spec},
-        )
+        known = {name: job[name] for name in ("algorithm", "steps") if name in job}
+        for part in ("network", "view", "evaluation"):
+            known |= {name: job[part][name] for name in JOB[part] if name in job.get(part, {})}
+        data = job.get("data", {}).get("path", "")
+        return TrainedAs(step=info.get("step"), facts=info.get("facts", {}), data=data, **known)
 
     @staticmethod
     def of_run(info: Mapping[str, Any], where: str) -> TrainedAs:

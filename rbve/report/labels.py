@@ -51,11 +51,11 @@ PROXY = "public DQN (proxy)"  # what stands in for the online agent's best on At
 
 
 def env_of(run: Run) -> str | None:
-    return run.spec.get("spec", {}).get("env") or run.facts.get("env")
+    return run.field("env") or run.facts.get("env")
 
 
 def has_memory(run: Run) -> bool:
-    return bool(run.spec.get("spec", {}).get("memory"))
+    return bool(run.field("memory"))
 
 
 def recording_label(recording: Mapping[str, Any]) -> str:
@@ -95,7 +95,7 @@ def method_name(name: str, algorithm: str, settings: Mapping[str, Any], run: Run
     if has_memory(run) and algorithm in WITH_MEMORY:
         name = WITH_MEMORY[algorithm]
     elif algorithm == "dqn":
-        double = run.spec["spec"].get("options", {}).get("double", True)
+        double = run.spec["settings"].get("double", True)
         name = "DDQN" if double else "DQN"
         settings = {key: value for key, value in settings.items() if key != "double"}
     return one_line(f"{name} {describe(settings)}")

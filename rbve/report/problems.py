@@ -266,9 +266,9 @@ def every_run(problems: Sequence[Problem]) -> Section:
     for problem in problems:
         for method in problem.methods:
             for run in method.runs:
-                data = one_line(str(run.spec.get("data", {}).get("path", "")))
+                data = one_line(str(run.field("path", "")))
                 returned, over = run.last("final/return"), run.last("final/overestimation")
-                seed = run.spec.get("seed")
+                seed = run.field("seed")
                 job = one_line(run.job)
                 ended = run.last("diverged_at")
                 at = None if ended is None else int(ended)

@@ -39,7 +39,7 @@ from rbve.rows import OUTSIDE, Run
 
 MEASURES = ("return", "normalised_return", "overestimation", "value_error", "action_gap")
 # How often is measured does not make a method; the network's seed and its data are its members.
-NOT_A_SETTING = {"algorithm", "options", "env", "every", "eval_episodes"}
+NOT_A_SETTING = {"env", "every", "eval_episodes", "legal"}
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def labels_of(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 def place_of(runs: Sequence[Run]) -> str:
     """The folder that holds their data."""
-    paths = sorted({str(run.spec.get("data", {}).get("path", "")) for run in runs})
+    paths = sorted({str(run.field("path", "")) for run in runs})
     try:
         return os.path.commonpath(paths) or paths[0]
     except ValueError:  # relative and absolute ones
@@ -252,20 +252,21 @@ def split(runs: Sequence[Run]) -> list[tuple[dict[str, Any], list[Run]]]:
 
 
 def settings_of(run: Run) -> dict[str, Any]:
-    spec = run.spec.get("spec", {})
-    common = {name: value for name, value in spec.items() if name not in NOT_A_SETTING}
+    own: dict[str, Any] = {}
+    for part in ("network", "sampling", "view", "evaluation"):
+        own |= run.spec.get(part, {})
     return {
-        **run.spec.get("config", {}),
-        **spec.get("options", {}),
-        "file": str(spec.get("algorithm", "")),  # of two files with one name
-        "learning_rate": run.spec.get("learning_rate"),
-        **common,
-        "target_period": run.spec.get("target_period"),
+        **run.spec.get("settings", {}),
+        "file": str(run.field("algorithm", "")),  # of two files with one name
+        "learning_rate": run.field("learning_rate"),
+        **{name: run.field(name) for name in ("algorithm_version", "td", "steps")},
+        **{name: value for name, value in own.items() if name not in NOT_A_SETTING},
+        "target_period": run.field("target_period"),
     }
 
 
 def algorithm_of(run: Run) -> str:
-    return Path(str(run.spec.get("spec", {}).get("algorithm", "unknown"))).stem
+    return Path(str(run.field("algorithm", "unknown"))).stem
 
 
 def key_of(content: Any) -> str:

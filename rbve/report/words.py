@@ -122,8 +122,8 @@ def sizes(problem: Problem) -> str:
 
 def training(problem: Problem) -> str:
     """How long runs are and how often their targets were copied."""
-    steps: list[Any] = [run.spec.get("spec", {}).get("steps") for run in problem.runs]
-    periods: list[Any] = [run.spec.get("target_period") for run in problem.runs]
+    steps: list[Any] = [run.field("steps") for run in problem.runs]
+    periods: list[Any] = [run.field("target_period") for run in problem.runs]
     if not all(type(count) is int for count in (*steps, *periods)):
         return ""
     return (

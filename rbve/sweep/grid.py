@@ -2,47 +2,50 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rbve import algorithms, envs
 from rbve.data.formats import load
 from rbve.envs.base import Env
-from rbve.training.spec import DataRef, Job, Spec
+from rbve.spec import Spec, layout_of
+
+FASTEST = {"learning_rate": 1, "path": 2, "seed": 3}
 
 
-def jobs(
-    data: Sequence[DataRef],
-    specs: Sequence[tuple[Spec, dict[str, float]]],
-    seeds: Sequence[int],
-    learning_rates: Sequence[float],
-    target_period: int,
-) -> list[Job]:
-    """Every combination, in a stable order."""
+def jobs(base: Spec, vary: Mapping[str, Sequence[Any]]) -> list[Spec]:
+    """Every combination of the values of fields and settings, in a stable order.
+
+    With several algorithms, each takes the settings that it knows.
+    """
+    fields = layout_of().part_of
+    own = {name: values for name, values in vary.items() if name in fields}
+    names = own.pop("algorithm", [base.algorithm])
+    # Last ones vary fastest.
+    varied = dict(sorted(own.items(), key=lambda each: FASTEST.get(each[0], 0)))
+    settings = {name: values for name, values in vary.items() if name not in fields}
+    settings |= {name: [value] for name, value in base.settings.items() if name not in settings}
+    base = dataclasses.replace(base, settings={})
     return [
-        Job(ref, spec, config, rate, target_period, seed)
-        for spec, config in specs
-        for rate in learning_rates
-        for ref in data
-        for seed in seeds
+        base.varied(algorithm=algorithm, settings=chosen, **dict(zip(varied, values, strict=True)))
+        for algorithm, chosen in combinations(names, settings)
+        for values in itertools.product(*varied.values())
     ]
 
 
-def combinations(names: Sequence[str], settings: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+def combinations(
+    names: Sequence[str], settings: Mapping[str, Sequence[Any]]
+) -> list[tuple[str, dict[str, Any]]]:
     """Algorithms with every combination of the settings each of them knows."""
-    wanted: dict[str, list[str]] = {}
-    for item in settings:
-        name, equals, values = item.partition("=")
-        if not equals or not name or not values:
-            raise ValueError(f"--set takes NAME=VALUE or NAME=VALUE,VALUE; got {item!r}")
-        wanted[name] = values.split(",")
     result = []
-    unknown = dict(wanted)
+    unknown = dict(settings)
     for algorithm in names:
         loaded = algorithms.load(algorithm)
         known = {*loaded.config._fields, *loaded.options.__dataclass_fields__}
-        mine = {name: values for name, values in wanted.items() if name in known}
+        mine = {name: values for name, values in settings.items() if name in known}
         unknown = {name: values for name, values in unknown.items() if name not in known}
         for choice in itertools.product(*mine.values()):
             result.append((algorithm, dict(zip(mine, choice, strict=True))))
@@ -50,6 +53,17 @@ def combinations(names: Sequence[str], settings: Sequence[str]) -> list[tuple[st
         # One algorithm's own error names the nearest setting.
         return [(names[0], {name: values[0] for name, values in unknown.items()})]
     return result
+
+
+def parse_settings(words: Sequence[str]) -> dict[str, list[str]]:
+    """NAME=VALUE or NAME=VALUE,VALUE."""
+    found: dict[str, list[str]] = {}
+    for item in words:
+        name, equals, values = item.partition("=")
+        if not equals or not name or not values:
+            raise ValueError(f"--set takes NAME=VALUE or NAME=VALUE,VALUE; got {item!r}")
+        found[name] = values.split(",")
+    return found
 
 
 def evaluation_env(data: Sequence[Path], env: str) -> tuple[str | None, list[str]]:

@@ -17,10 +17,11 @@ from rbve import schema
 from rbve.data.dataset import Dataset
 from rbve.data.formats import load
 from rbve.files import read_json, write_json
+from rbve.parts import DataRef
+from rbve.spec import Spec
 from rbve.training.batches.sequences import longest_episode
 from rbve.training.batches.transitions import transition_items
 from rbve.training.run import is_finished
-from rbve.training.spec import DataRef, Job, Spec
 
 # Bytes of a column whose checksum is checked before training; `rbve inspect` checks all.
 _VERIFIED = 1 << 30
@@ -30,7 +31,7 @@ _FILE = {"jobs": [dict], "devices": int}
 class Bundle(NamedTuple):
     """Jobs of one program, and over how many devices each of their batches is split."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[Spec, ...]
     devices: int = 1
 
     @property
@@ -50,7 +51,7 @@ class Bundle(NamedTuple):
         content = read_json(file)
         schema.check(content, _FILE, f"{file}: not a bundle of jobs")
         try:
-            jobs = tuple(map(Job.from_json, content["jobs"]))
+            jobs = tuple(map(Spec.from_json, content["jobs"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"{file}: not a bundle of jobs of this version ({error})") from None
         if not jobs:
@@ -75,17 +76,17 @@ class Stores:
 
 
 def bundles(
-    jobs: Sequence[Job], out: Path, stores: Stores, workers: int, devices: int = 1
+    jobs: Sequence[Spec], out: Path, stores: Stores, workers: int, devices: int = 1
 ) -> list[Bundle]:
     """Jobs without a finished run in `out`, each once, cut so that every worker has some.
 
     Jobs share a bundle if they have one program and one kind of data.
     """
-    programs: dict[Any, list[Job]] = {}
+    programs: dict[Any, list[Spec]] = {}
     for job in {job.id: job for job in jobs}.values():
         data = stores.of(job.data)  # opened for finished ones too: a store that is gone is told
         if not is_finished(out / job.id):
-            programs.setdefault((job.program, _shapes(job.spec, data)), []).append(job)
+            programs.setdefault((job.program, _shapes(job, data)), []).append(job)
     if len(programs) >= 2 * workers:
         parts = list(programs.values())
     else:
@@ -95,7 +96,7 @@ def bundles(
 
 def _shapes(spec: Spec, data: Dataset) -> Any:
     """What shapes the arrays of a program beside its Spec."""
-    if not spec.memory or spec.sequence:
+    if not spec.network.memory or spec.sampling.sequence:
         return transition_items(data, 1), data.features
     # Sequences as long as the longest episode; padding to a longer one would change low bits.
     longest = longest_episode(spec.load_algorithm().keep(data))

@@ -10,15 +10,15 @@ import jax
 from rbve import backend
 from rbve.data.dataset import Dataset
 from rbve.files import allow_open_files
+from rbve.spec import Spec
 from rbve.sweep.executors import DEFAULT, EXECUTORS
 from rbve.sweep.plan import Stores, bundles
 from rbve.sweep.worker import OnProgress
 from rbve.training.parallel import check
-from rbve.training.spec import Job
 
 
 def run_jobs(
-    jobs: Sequence[Job],
+    jobs: Sequence[Spec],
     out: Path,
     on_progress: OnProgress = lambda progress: None,
     datasets: Mapping[str, Dataset] | None = None,
@@ -48,9 +48,10 @@ def run_jobs(
             "memory; write it with rbve.data.write and give its path, or use executor 'threads'"
         )
     backend.prepare(devices)
+    jobs = [job.resolved() for job in jobs]
     for job in jobs:
-        check(devices, jax.local_device_count(), job.spec.batch_size)
-        if devices > 1 and job.spec.memory:
+        check(devices, jax.local_device_count(), job.sampling.batch_size)
+        if devices > 1 and job.network.memory:
             raise ValueError("batches of sequences are not split; leave --devices out with memory")
     stores = Stores(dict(datasets or {}))
     # Workers go by absolute paths: ViZDoom changes the working directory while it starts.

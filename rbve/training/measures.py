@@ -8,7 +8,8 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.envs._atari_games import with_reference
-from rbve.training.spec import DataRef
+from rbve.parts import DataRef
+from rbve.upgrade import upgraded
 
 SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")  # for tables
 # Of a recording's provenance, which draw it is and what came of it; the rest says how it was made.
@@ -64,7 +65,9 @@ def recording(provenance: dict[str, Any], ref: DataRef) -> dict[str, Any] | None
 
 
 def origin(policy: dict[str, Any]) -> dict[str, Any]:
-    job = {name: value for name, value in policy.get("job", {}).items() if name != "seed"}
+    """What it learned from what, whatever its seed and its replicate of the data."""
+    drawn = ("seed", "group", "replicate")
+    job = {k: v for k, v in upgraded(policy.get("job", {})).items() if k not in drawn}
     if isinstance(job.get("data"), dict):
         job["data"] = {k: v for k, v in job["data"].items() if k not in ("path", "keep_seed")}
     return {"job": job} | {name: policy[name] for name in ("from", "step") if name in policy}

@@ -22,10 +22,10 @@ from rbve.evaluation.record import Evaluation, Figures, final_rows
 from rbve.policy import Policy
 from rbve.policy.trained import averaged
 from rbve.rows import FINISHED, Row, RowFile
+from rbve.spec import Spec
 from rbve.tensors import read_tensors, write_tensors
 from rbve.training.batches.table import Table
 from rbve.training.measures import facts, mean_metrics
-from rbve.training.spec import Job
 from rbve.training.stream import Stream
 from rbve.training.update import Member, Program, TrainState, member_keys
 
@@ -73,7 +73,7 @@ class MemberRun:
 
     def __init__(
         self,
-        job: Job,
+        job: Spec,
         dataset: Dataset,
         folder: Path,
         program: Program,
@@ -83,14 +83,14 @@ class MemberRun:
         self.job, self.dataset, self.folder, self.program = job, dataset, folder, program
         self.index = index  # in the table
         key_weights, key_updates, _ = member_keys(job.seed)
-        config = program.algorithm.config(**job.config)
+        config = job.load_config()
         self.inputs = Member(
             key=key_updates,
             offset=jnp.int32(table.offset[index]),
             size=jnp.int32(table.count[index]),
             g_scale=jnp.float32(table.g_scale[index]),
-            learning_rate=jnp.float32(job.learning_rate),
-            target_period=jnp.int32(job.target_period),
+            learning_rate=jnp.float32(job.optimiser.learning_rate),
+            target_period=jnp.int32(job.optimiser.target_period),
             config=jax.tree.map(jnp.float32, config),
         )
         self.columns = table.columns[index]
@@ -100,8 +100,8 @@ class MemberRun:
         self.finished = False
         self.stream: Stream | None = None  # where rows stay on disk
         self.evaluations: list[Figures] = []
-        self.facts = facts(dataset, job.spec.env, job.data)
-        self.facts |= offline_facts(dataset, job.spec.view)
+        self.facts = facts(dataset, job.evaluation.env, job.data)
+        self.facts |= offline_facts(dataset, job.view)
         self.rows = RowFile(folder, job.id, job.to_json(), self.facts)
         self.resume()
 
@@ -174,7 +174,7 @@ class MemberRun:
 
     def record(self, evaluation: Evaluation | None, until: int) -> dict[str, float]:
         """Rows of the interval that ended at `until`, then the checkpoint that counts them."""
-        state, sums, spec = self.state, self.sums, self.job.spec
+        state, sums, plan = self.state, self.sums, self.job.evaluation
         diverged = int(state.diverged_at)
         updates = (diverged if diverged >= 0 else until) - self.step
         rows = [
@@ -183,14 +183,14 @@ class MemberRun:
         ]
         if evaluation is not None:
             figures = evaluation.figures(self.facts)
-            self.evaluations = [*self.evaluations, figures][-spec.final_evaluations :]
+            self.evaluations = [*self.evaluations, figures][-plan.final_evaluations :]
             rows += [Row(until, name, value, n) for name, (value, n) in figures.items()]
         self.step, self.sums = until, None
-        self.finished = until >= spec.steps or diverged >= 0
+        self.finished = until >= self.job.steps or diverged >= 0
         if diverged >= 0:
             rows.append(Row(until, "diverged_at", float(diverged), 1))
         if self.finished:
-            last = averaged(spec.steps, spec.every, spec.final_evaluations)
+            last = averaged(self.job.steps, plan.every, plan.final_evaluations)
             rows += final_rows(until, self.evaluations[-last:])
             rows += evaluate_offline(self.offline_case(state), until)
             rows.append(Row(until, FINISHED, 1.0, 1))
@@ -205,9 +205,9 @@ class MemberRun:
         """For evaluations that need no environment."""
         return OfflineCase(
             self.dataset,
-            self.job.spec.view,
+            self.job.view,
             self.columns,
-            self.job.spec.batch_size,
+            self.job.sampling.batch_size,
             lambda picked: self.program.chosen_values(state.params, picked, self.inputs),
             self.program.algorithm.values,
         )
@@ -235,18 +235,18 @@ class MemberRun:
         return Policy(
             algorithm=self.program.algorithm,
             options=self.program.options,
-            config=self.program.algorithm.config(**self.job.config),
+            config=self.job.load_config(),
             network=self.program.unravel(state.params),
             obs_shape=(
                 self.dataset.obs_shape
                 if self.dataset.features is not None
-                else input_shape(self.dataset, self.job.spec.stack)
+                else input_shape(self.dataset, self.job.network.stack)
             ),
             actions=self.dataset.actions,
-            hidden=self.job.spec.hidden,
-            torso=self.job.spec.torso,
-            memory=self.job.spec.memory,
-            rescaled=bool(self.job.spec.rescale),
+            hidden=self.job.network.hidden,
+            torso=self.job.network.torso,
+            memory=self.job.network.memory,
+            rescaled=self.job.network.rescale,
             masked=self.dataset.legal is not None,
             info={
                 "job": self.job.to_json(),

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rbve import algorithms, ranking
+from rbve import ranking
 from rbve.data.dataset import Dataset
-from rbve.training.spec import Job
+from rbve.spec import Spec
 
 
-def notes(name: str, data: Dataset, plans: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """`plans`: algorithms and their options."""
+def notes(name: str, data: Dataset, jobs: Iterable[Spec]) -> list[str]:
+    """What the algorithms of the jobs make of fragments in the data."""
     fragments = ~data.complete
     unknown = int((fragments & ~data.returns_known).sum())
     count = int(fragments.sum())
     if not count:
         return []
     weigh, leave, choose = [], [], False
-    for algorithm, options in plans:
-        if algorithms.load(algorithm).bootstrap == "return":
-            leave.append(algorithm)
-        elif options.get("filter", "none") != "none":
-            weigh.append(algorithm)
-        choose |= algorithm == "filtered_bc"
+    for job in jobs:
+        if job.load_algorithm().bootstrap == "return":
+            leave.append(job.algorithm)
+        elif job.settings.get("filter", "none") != "none":
+            weigh.append(job.algorithm)
+        choose |= job.algorithm == "filtered_bc"
     does = []
     if weigh and unknown < count:
         does.append(f"the weights of {listed(weigh)} go by the return of the whole episode instead")
@@ -51,21 +51,21 @@ def listed(names: list[str]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def period_notes(jobs: Iterable[Job]) -> list[str]:
+def period_notes(jobs: Iterable[Spec]) -> list[str]:
     """How often targets are copied, where anything is learned from them."""
     return [
         f"the target network is copied every {period:,} updates of {steps:,} (--target-period)"
         for steps, period in sorted(
             {
-                (job.spec.steps, job.target_period)
+                (job.steps, job.resolved().optimiser.target_period)
                 for job in jobs
-                if job.spec.load_algorithm().bootstrap in ("state", "pair")
+                if job.load_algorithm().bootstrap in ("state", "pair")
             }
         )
     ]
 
 
-def weight_notes(jobs: Sequence[Job], options: Any, g_scale: Sequence[float]) -> list[str]:
+def weight_notes(jobs: Sequence[Spec], options: Any, g_scale: Sequence[float]) -> list[str]:
     """Of members whose ranking weights are to prefer some rows of data that has no better ones."""
     if not isinstance(options, ranking.Options) or options.filter == "none":
         return []
@@ -73,9 +73,7 @@ def weight_notes(jobs: Sequence[Job], options: Any, g_scale: Sequence[float]) ->
         return []  # goes by Q as well
     weight = 0 if options.filter == "binary" else 1
     constant = {
-        job.data.path: job.spec.algorithm_name
-        for job, g in zip(jobs, g_scale, strict=True)
-        if g == 0
+        job.data.path: job.algorithm_name for job, g in zip(jobs, g_scale, strict=True) if g == 0
     }
     return [
         f"V̂ is the same in every row of {path}: the ranking weights of {algorithm} are all {weight}"

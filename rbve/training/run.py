@@ -23,6 +23,7 @@ from rbve.evaluation.evaluate import open_evaluator
 from rbve.evaluation.fit import Interface
 from rbve.evaluation.rollout import EvaluationPlan
 from rbve.files import locked
+from rbve.spec import Spec
 from rbve.stopping import Stopped
 from rbve.training.batches.table import Table, sequence_table, transition_table
 from rbve.training.member import CHECKPOINT as CHECKPOINT
@@ -31,7 +32,6 @@ from rbve.training.member import Damaged, MemberRun
 from rbve.training.member import is_finished as is_finished
 from rbve.training.notes import weight_notes
 from rbve.training.parallel import Team, team
-from rbve.training.spec import Job, Spec
 from rbve.training.stream import Stream
 from rbve.training.update import DRAWS, Program, TrainState, make_program
 from rbve.training.work import check_work
@@ -43,13 +43,13 @@ Advance = Callable[[Sequence[MemberRun], int], None]
 class Progress(NamedTuple):
     """Told after every interval of every member."""
 
-    job: Job
+    job: Spec
     step: int
     metrics: dict[str, float]
 
 
 def train_members(
-    jobs: Sequence[Job],
+    jobs: Sequence[Spec],
     datasets: Sequence[Dataset],
     folders: Sequence[Path],
     on_progress: Callable[[Progress], None] = lambda progress: None,
@@ -62,10 +62,11 @@ def train_members(
     alone, and vmapped on accelerators (`vectorise` overrides). With more `devices` than one, they
     run one after another with every batch split over the devices.
     """
-    spec = jobs[0].spec
-    group = team(devices, spec.batch_size)
+    jobs = [job.resolved() for job in jobs]
+    spec = jobs[0]
+    group = team(devices, spec.sampling.batch_size)
     if any(job.program != jobs[0].program for job in jobs):
-        raise ValueError("jobs trained together must share one Spec")
+        raise ValueError("jobs trained together must share one program")
     algorithm = spec.load_algorithm()
     kept = {id(data): algorithm.keep(data) for data in datasets}
     table = table_for(spec, [kept[id(data)] for data in datasets])
@@ -97,10 +98,13 @@ def train_members(
 
 def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:
     bootstrap: Any = spec.load_algorithm().bootstrap
-    where = {"auto": None, "memory": True, "disk": False}[spec.rows]
-    if spec.memory:
-        return sequence_table(datasets, spec.view, bootstrap, spec.sequence, spec.burn_in, where)
-    return transition_table(datasets, spec.view, bootstrap, spec.stack, where)
+    sampling = spec.sampling
+    where = {"auto": None, "memory": True, "disk": False}[sampling.rows]
+    if spec.network.memory:
+        return sequence_table(
+            datasets, spec.view, bootstrap, sampling.sequence, sampling.burn_in, where
+        )
+    return transition_table(datasets, spec.view, bootstrap, spec.network.stack, where)
 
 
 def run_to_the_end(
@@ -126,7 +130,7 @@ def run_to_the_end(
 
 
 def boundaries(spec: Spec) -> list[int]:
-    return [*range(spec.every, spec.steps, spec.every), spec.steps]
+    return [*range(spec.evaluation.every, spec.steps, spec.evaluation.every), spec.steps]
 
 
 @contextmanager
@@ -152,7 +156,7 @@ def advancing(
             else in_turn(in_memory(program, rows, group))
         )
         return
-    spec = members[0].job.spec if members else None
+    spec = members[0].job if members else None
     streams = []
     try:
         for member in members:
@@ -160,7 +164,7 @@ def advancing(
                 member.stream = Stream(
                     table.columns[member.index],
                     member.inputs,
-                    spec.batch_size,
+                    spec.sampling.batch_size,
                     int(member.state.step),
                     boundaries(spec),
                     len(members),
@@ -248,13 +252,16 @@ class Pace:
 @contextmanager
 def evaluating(spec: Spec, dataset: Dataset) -> Iterator[Callable[[MemberRun, int], Any]]:
     """(member, step): the evaluation of its policy at that step; None without an environment."""
-    if spec.env is None:
+    own = spec.evaluation
+    if own.env is None:
         yield lambda member, until: None
         return
-    plan = EvaluationPlan(spec.eval_episodes, spec.eval_epsilon, spec.gamma, spec.clip_rewards)
-    remedy = f"train with --env none, then use `rbve evaluate --env {spec.env} --legal all`"
-    needs = Interface.of_data(dataset, spec.stack)
-    with open_evaluator(spec.env, plan, needs, remedy) as evaluator:
+    plan = EvaluationPlan(
+        own.eval_episodes, own.eval_epsilon, spec.view.gamma, spec.view.clip_rewards
+    )
+    remedy = f"train with --env none, then use `rbve evaluate --env {own.env} --legal all`"
+    needs = Interface.of_data(dataset, spec.network.stack)
+    with open_evaluator(own.env, plan, needs, remedy) as evaluator:
         yield lambda member, until: evaluator.play(
             member.policy(member.state), member.job.seed, until
         )

@@ -18,8 +18,8 @@ from jax.flatten_util import ravel_pytree
 from rbve import ops
 from rbve.algorithms import Algorithm
 from rbve.networks import Network, build, flattened
+from rbve.spec import Spec
 from rbve.training.batches import Items
-from rbve.training.spec import Spec
 from rbve.training.work import LARGE, Work, of_program
 from rbve.types import Array, Tree
 
@@ -126,13 +126,20 @@ def make_program(
         split: Marks arrays (B, ...) that several devices share (rbve/training/parallel.py).
     """
     algorithm, options = spec.load_algorithm(), spec.load_options()
-    td = ops.TD(spec.td, bool(spec.rescale))  # type: ignore[arg-type]
+    td = ops.TD(spec.td, bool(spec.network.rescale))
     optimiser = optax.scale_by_adam()
 
     def new_network(key: Array) -> Any:
         shape, count = items.obs_shape, items.actions
         return build(
-            shape, count, algorithm.head, options, spec.hidden, key, spec.torso, spec.memory
+            shape,
+            count,
+            algorithm.head,
+            options,
+            spec.network.hidden,
+            key,
+            spec.network.torso,
+            spec.network.memory,
         )
 
     weights, unravel = flattened(new_network)
@@ -183,7 +190,9 @@ def make_program(
     def traced(member: Member) -> Any:
         """Gradient and metrics of a blank batch."""
         params = jnp.zeros(weights)
-        return gradient(params, unravel(params), items.blank(spec.batch_size), member, member.key)
+        return gradient(
+            params, unravel(params), items.blank(spec.sampling.batch_size), member, member.key
+        )
 
     def metric_zeros(member: Member) -> Sums:
         if not metric_shapes:
@@ -228,7 +237,7 @@ def make_program(
             state, _ = carry
             period = member.target_period
             block = state.step // DRAWS
-            index = member.offset + draw(key_draws, block, member.size, spec.batch_size)
+            index = member.offset + draw(key_draws, block, member.size, spec.sampling.batch_size)
             stop = jnp.minimum((block + 1) * DRAWS, (state.step // period + 1) * period)
             stop = jnp.minimum(stop, until)
             target = unravel(state.target)
@@ -260,7 +269,7 @@ def make_program(
         return jax.lax.while_loop(lambda carry: running(carry[0], until), one, (state, before))
 
     def work(member: Member) -> Work:
-        if spec.batch_size * items.rows * weights < LARGE:
+        if spec.sampling.batch_size * items.rows * weights < LARGE:
             return Work(0, 0)  # tracing takes a while
         return of_program(jax.make_jaxpr(traced)(member))
 
@@ -271,7 +280,7 @@ def make_program(
         head = items.heads(unravel(params), picked, jax.random.key(0))
         choice = jnp.argmax(algorithm.scores(head, batch.legal, member.config, options), axis=-1)
         value = jnp.take_along_axis(head.q, choice[:, None], axis=1)[:, 0]
-        return ops.unscale(value) if spec.rescale else value, batch.weight
+        return ops.unscale(value) if spec.network.rescale else value, batch.weight
 
     return Program(
         algorithm=algorithm,

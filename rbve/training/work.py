@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rbve import backend
-from rbve.training.spec import Spec
+from rbve.spec import Spec
 
 SPEED = 2e10  # floating-point operations a second
 TURN = 4e4  # operations that pass while a loop goes on to its next step
@@ -88,12 +88,12 @@ def check_work(spec: Spec, work: Work, rows: int) -> None:
 
 def remedies(spec: Spec, rows: int) -> str:
     found = []
-    if spec.memory and not spec.sequence:
+    if spec.network.memory and not spec.sampling.sequence:
         found.append(
             f"train on windows with --sequence 200 --burn-in 40, not on whole episodes ({rows:,} "
             "rows)"
         )
-    if "samples" in spec.options:
-        found.append(f"--set samples=8 for {spec.options['samples']} quantiles")
-    found.append(f"a --batch-size below {spec.batch_size}")
+    if "samples" in spec.settings:
+        found.append(f"--set samples=8 for {spec.settings['samples']} quantiles")
+    found.append(f"a --batch-size below {spec.sampling.batch_size}")
     return f"give {' or '.join(found)}" if len(found) == 1 else "; or ".join(found)

@@ -25,8 +25,8 @@ from rbve import algorithms, ops
 from rbve.algorithms import Algorithm
 from rbve.data import Dataset, Episode
 from rbve.networks import build
+from rbve.spec import Spec
 from rbve.training.batches.table import Table, transition_table
-from rbve.training.spec import Spec, resolve
 from rbve.training.update import Member, TrainState, make_program, member_keys
 from rbve.types import Batch, Head, Views
 
@@ -150,9 +150,10 @@ def test_settings_have_defaults_of_json(name: str) -> None:
     chosen = dataclasses.asdict(options)
     assert algorithm.options(**json.loads(json.dumps(chosen))) == options
     assert not set(config._fields) & set(chosen)
-    spec, numbers = resolve(Spec(algorithm=name), {})
+    spec = Spec.of(algorithm=name).resolved()
     assert spec.load_options() == options
-    assert numbers == config._asdict()
+    assert spec.load_config() == config
+    assert spec.settings == {**config._asdict(), **chosen}
 
 
 @every_algorithm
@@ -269,13 +270,13 @@ class Trainer:
     """An algorithm's compiled loop on a small dataset."""
 
     def __init__(self, name: str, masked: bool) -> None:
-        spec, numbers = resolve(Spec(algorithm=name, hidden=(12, 10), batch_size=32), {})
+        spec = Spec.of(algorithm=name, hidden=(12, 10), batch_size=32).resolved()
         algorithm = spec.load_algorithm()
         self.table: Table = transition_table(
             [algorithm.keep(small_dataset(masked))], spec.view, algorithm.bootstrap
         )
         self.program = make_program(spec, self.table.items)
-        self.config = jax.tree.map(jnp.float32, algorithm.config(**numbers))
+        self.config = jax.tree.map(jnp.float32, spec.load_config())
         self.advance = jax.jit(self.program.advance)
 
     def start(self, seed: int) -> TrainState:

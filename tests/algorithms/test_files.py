@@ -17,9 +17,9 @@ from rbve import algorithms, rows
 from rbve.data import Dataset
 from rbve.paper.pages.command import settings
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.tensors import read_tensors, write_tensors
 from rbve.training.run import CHECKPOINT, POLICY, train_members
-from rbve.training.spec import Job
 
 MINE = '''"""Mine: L = E (r + γ Q' − Q)²."""
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ LEAST = "\n\ndef scores(head, legal, config, options):\n    return ops.mask(-hea
 
 
 @pytest.fixture
-def train(small_job: Callable[..., Job], catch: Dataset, tmp_path: Path) -> Callable[..., Path]:
+def train(small_job: Callable[..., Spec], catch: Dataset, tmp_path: Path) -> Callable[..., Path]:
     def make(file: Path) -> Path:
         folder = tmp_path / f"run-{file.stem}"
         train_members([small_job(str(file), PLAN)], [catch], [folder])
@@ -131,7 +131,7 @@ def test_scores_of_its_own_need_the_file_by_name(
 
 
 def test_follow_takes_the_file_for_the_runs_that_need_it(
-    train: Callable[..., Path], small_job: Callable[..., Job], catch: Dataset, tmp_path: Path
+    train: Callable[..., Path], small_job: Callable[..., Spec], catch: Dataset, tmp_path: Path
 ) -> None:
     file = write(tmp_path / "least.py", more=LEAST)
     train(file)

@@ -21,8 +21,8 @@ import pytest
 from rbve import algorithms
 from rbve.data import Dataset, Episode
 from rbve.networks.heads import Quantile
+from rbve.spec import Spec
 from rbve.training.batches.table import transition_table
-from rbve.training.spec import Spec, resolve
 from rbve.training.update import Member, make_program, member_keys
 
 STATES, ACTIONS, END = 4, 3, 4
@@ -211,8 +211,8 @@ class Learnt(NamedTuple):
 @functools.cache
 def learn(name: str, process: str = "loop", batch_size: int = 256, **settings: Any) -> Learnt:
     """Train with a falling learning rate, then ask the network about every state."""
-    spec = Spec(algorithm=name, hidden=(32,), batch_size=batch_size, gamma=GAMMA)
-    spec, numbers = resolve(spec, settings)
+    own = {"hidden": (32,), "batch_size": batch_size, "gamma": GAMMA, **settings}
+    spec = Spec.of(algorithm=name, **own).resolved()
     algorithm = spec.load_algorithm()
     table = transition_table(
         [algorithm.keep(log(process).dataset())], spec.view, algorithm.bootstrap
@@ -229,7 +229,7 @@ def learn(name: str, process: str = "loop", batch_size: int = 256, **settings: A
             g_scale=jnp.float32(table.g_scale[0]),
             learning_rate=jnp.float32(learning_rate),
             target_period=jnp.int32(20),
-            config=jax.tree.map(jnp.float32, algorithm.config(**numbers)),
+            config=jax.tree.map(jnp.float32, spec.load_config()),
         )
         state, _ = advance(state, rows, member, until)
     assert int(state.diverged_at) == -1

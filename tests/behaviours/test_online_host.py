@@ -133,7 +133,7 @@ def test_the_preset_is_the_papers_table() -> None:
     assert (paper.min_replay, paper.epsilon, paper.epsilon_steps) == (20_000, 0.01, 250_000)
     assert (paper.replay, paper.double, paper.batch_size) == (1_000_000, False, 256)
     assert (paper.target_period, paper.gamma, paper.stack) == (2500, 0.99, 4)
-    assert paper.spec.options == {"double": False}
+    assert paper.spec.settings == {"double": False}
 
 
 def test_recorder_and_learner_of_one_seed_begin_apart() -> None:

@@ -51,7 +51,7 @@ def test_the_agent_learns_catch(learned: Path) -> None:
     expert = Policy.load(learned / record.EXPERT)
     assert expert.info["return"] == reference["online"]
     # Evaluated anew, it is by the discount it learned with.
-    assert expert.info["job"]["spec"]["gamma"] == data.provenance["agent"]["gamma"]
+    assert expert.info["job"]["view"]["gamma"] == data.provenance["agent"]["gamma"]
 
 
 def test_recorder_and_learner_of_one_seed_begin_apart(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from rbve.data import Dataset, Episode, load, write
 from rbve.data.features import OTHER, Feature, Features
 from rbve.data.logs import LogOptions, from_toml, infer
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
-from rbve.training.spec import Job
 
 # Known ages 20, 40 and 60: mean 40. The last row is a final one and holds no observation.
 CSV = """\
@@ -161,7 +161,7 @@ def test_an_audit_tells_the_share_of_gaps(log: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def policy(small_job: Callable[..., Job], tmp_path_factory: pytest.TempPathFactory) -> Policy:
+def policy(small_job: Callable[..., Spec], tmp_path_factory: pytest.TempPathFactory) -> Policy:
     """Learns that treating pays where the age is missing, and only there."""
     rng = np.random.default_rng(0)
     episodes = []

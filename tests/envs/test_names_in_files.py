@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from rbve import envs
 from rbve.data import Dataset, Episode, load, write
 from rbve.envs import gymnasium as adapter
 from rbve.evaluation.follow import FollowPlan
-from rbve.training.spec import Spec
+from rbve.policy.trained import TrainedAs
 
 QUICK = ("--steps", 4, "--hidden", 4, "--batch-size", 4, "--eval-episodes", 2)
 OWN = """
@@ -75,11 +74,12 @@ def test_no_dataset_has_a_module_imported(marker: Path, tmp_path: Path, format: 
 
 
 def test_no_run_has_a_module_imported(marker: Path, tmp_path: Path) -> None:
-    spec = dataclasses.asdict(Spec(env="gymnasium:marked:Steps-v0"))
+    trained = TrainedAs(env="gymnasium:marked:Steps-v0")
     with pytest.raises(ValueError, match="no module is imported because a file names it"):
-        FollowPlan().of(spec, tmp_path)
+        FollowPlan().of(trained, tmp_path)
     assert not marker.exists()
-    assert FollowPlan(env="gymnasium:marked:Steps-v0").of(spec, tmp_path).env == spec["env"]
+    env, _ = FollowPlan(env="gymnasium:marked:Steps-v0").of(trained, tmp_path)
+    assert env == trained.env
 
 
 @pytest.mark.parametrize(

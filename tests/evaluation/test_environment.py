@@ -22,8 +22,8 @@ from rbve.envs.gymnasium import GymnasiumEnv
 from rbve.evaluation.follow import FollowPlan, follow
 from rbve.evaluation.rollout import random_returns
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
-from rbve.training.spec import Job
 
 STEPS, ACTIONS = 5, 3
 
@@ -164,7 +164,7 @@ def test_on_the_command_line(policy: Policy, tmp_path: Path) -> None:
 
 
 def test_training_evaluates_with_masks_or_not_at_all(
-    store: Path, small_job: Callable[..., Job], tmp_path: Path
+    store: Path, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
     data = rbve.load(store)
     plan = {"steps": 20, "every": 10, "env": "gymnasium:Silent-v0"}
@@ -176,7 +176,7 @@ def test_training_evaluates_with_masks_or_not_at_all(
     assert rows.read(tmp_path / "doors" / rows.FILE).last("final/return") == STEPS
 
 
-def test_followers_use_masks(store: Path, small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_followers_use_masks(store: Path, small_job: Callable[..., Spec], tmp_path: Path) -> None:
     plan = {"steps": 20, "every": 10, "env": None}
     train_members([small_job("bve", plan)], [rbve.load(store)], [tmp_path / "run"])
     silent = "gymnasium:Silent-v0"

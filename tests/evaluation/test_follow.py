@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,21 +24,21 @@ from rbve.evaluation.evaluate import evaluate
 from rbve.evaluation.follow import Evaluated, FollowPlan
 from rbve.evaluation.rollout import EvaluationPlan
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.training.run import train_members
-from rbve.training.spec import DataRef, Job, Spec
 
 PLAN = FollowPlan(env="catch", episodes=30, seed=4)
 STEPS = [70, 140, 210, 280, 300]
 
 
-def trained(folder: Path, job: Job, meanwhile: Callable[[int], None] = lambda step: None) -> None:
+def trained(folder: Path, job: Spec, meanwhile: Callable[[int], None] = lambda step: None) -> None:
     data = api.load(job.data.path)
     train_members([job], [data], [folder], lambda progress: meanwhile(progress.step))
 
 
 @pytest.fixture
-def job(small_job: Callable[..., Job]) -> Job:
+def job(small_job: Callable[..., Spec]) -> Spec:
     return small_job("bve", {"env": None})
 
 
@@ -47,7 +48,7 @@ def table(folder: Path) -> dict[tuple[int, str], tuple[float, int]]:
     return {(row.step, row.metric): (row.value, row.n) for row in run.rows}
 
 
-def test_every_snapshot_is_played_while_training_goes_on(job: Job, tmp_path: Path) -> None:
+def test_every_snapshot_is_played_while_training_goes_on(job: Spec, tmp_path: Path) -> None:
     folder = tmp_path / job.id
     (folder / follow.WAITING).mkdir(parents=True)
     seen: list[Evaluated] = []
@@ -79,7 +80,7 @@ def test_every_snapshot_is_played_while_training_goes_on(job: Job, tmp_path: Pat
 
 
 def test_stopped_anywhere_it_gives_the_same_rows(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Spec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("whole", "stopped"):
         folder = tmp_path / name / job.id
@@ -126,7 +127,7 @@ def test_stopped_anywhere_it_gives_the_same_rows(
 
 
 def test_reports_read_what_the_follower_measured(
-    small_job: Callable[..., Job], tmp_path: Path
+    small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
     job = small_job("bve", {"eval_episodes": 3})  # training evaluates too, on 3 episodes
     run_jobs([job], tmp_path)
@@ -142,7 +143,7 @@ def test_reports_read_what_the_follower_measured(
     assert merged.last("final/return") == merged.last("return")
 
 
-def test_a_run_that_begins_meanwhile_is_followed_too(job: Job, tmp_path: Path) -> None:
+def test_a_run_that_begins_meanwhile_is_followed_too(job: Spec, tmp_path: Path) -> None:
     trained(tmp_path / "made", job)
     shutil.copytree(tmp_path / "made", tmp_path / "out" / "first")
     seen: list[Path] = []
@@ -169,7 +170,7 @@ def test_waiting_for_runs_is_said(
     assert f"waiting for runs below {tmp_path / 'typo'}\n" in capsys.readouterr().err
 
 
-def test_what_cannot_be_followed(job: Job, tmp_path: Path) -> None:
+def test_what_cannot_be_followed(job: Spec, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no rows\.jsonl below"):
         follow.follow(tmp_path, PLAN, once=True)
     trained(tmp_path / job.id, job)
@@ -185,10 +186,10 @@ def test_what_cannot_be_followed(job: Job, tmp_path: Path) -> None:
         follow.follow(tmp_path, FollowPlan(env="catch", episodes=31, seed=4))
 
 
-def test_runs_that_lack_a_field_are_named_and_left_out(job: Job, tmp_path: Path) -> None:
+def test_runs_that_lack_a_field_are_named_and_left_out(job: Spec, tmp_path: Path) -> None:
     """Such as those of theory, which train nothing."""
     whole = job.to_json()
-    for number, place in enumerate(("spec", "data", "spec.eval_episodes", "spec.gamma")):
+    for number, place in enumerate(("view", "data", "evaluation.eval_episodes", "view.gamma")):
         outer, _, inner = place.partition(".")
         spec = json.loads(json.dumps(whole))
         del (spec[outer] if inner else spec)[inner or outer]
@@ -212,7 +213,7 @@ def test_runs_that_lack_a_field_are_named_and_left_out(job: Job, tmp_path: Path)
     ],
 )
 def test_numbers_are_checked_as_evaluate_does(
-    flag: str, value: int, message: str, job: Job, tmp_path: Path
+    flag: str, value: int, message: str, job: Spec, tmp_path: Path
 ) -> None:
     trained(tmp_path / job.id, job)
     policy = tmp_path / job.id / follow.POLICY
@@ -222,7 +223,7 @@ def test_numbers_are_checked_as_evaluate_does(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_no_random_actions_and_one_episode_are_what_they_say(job: Job, tmp_path: Path) -> None:
+def test_no_random_actions_and_one_episode_are_what_they_say(job: Spec, tmp_path: Path) -> None:
     """Not taken for numbers that were left out."""
     trained(tmp_path / job.id, job)
     follow.follow(tmp_path, FollowPlan(env="catch", episodes=1, epsilon=0.0))
@@ -231,7 +232,7 @@ def test_no_random_actions_and_one_episode_are_what_they_say(job: Job, tmp_path:
     assert {row.n for row in found.rows if row.metric == "return"} == {1}
 
 
-def test_finished_runs_are_compared_with_what_is_asked(job: Job, tmp_path: Path) -> None:
+def test_finished_runs_are_compared_with_what_is_asked(job: Spec, tmp_path: Path) -> None:
     for name in ("a", "b"):
         trained(tmp_path / name, job)
     asked = ("follow", tmp_path, "--env", "catch", "--seed", 4, "--episodes")
@@ -248,12 +249,12 @@ def test_finished_runs_are_compared_with_what_is_asked(job: Job, tmp_path: Path)
     assert run(*asked, 30).err == "the run is evaluated\n"
 
 
-def test_runs_of_another_game_are_named_and_left_out(job: Job, tmp_path: Path) -> None:
+def test_runs_of_another_game_are_named_and_left_out(job: Spec, tmp_path: Path) -> None:
     """Those that come first do not keep the others from being evaluated."""
     data = tmp_path / "data"
     record_policy("memory_len:3", data, None, episodes=9)
-    spec = Spec(algorithm="bve", steps=20, every=10, batch_size=4, hidden=(4,))
-    other = Job(DataRef(str(data)), spec, {}, target_period=5)
+    plan: dict[str, Any] = {"steps": 20, "every": 10, "batch_size": 4, "hidden": (4,)}
+    other = Spec.of(algorithm="bve", path=data, target_period=5, **plan)
     runs = tmp_path / "runs"
     trained(runs / "alien", other)
     shutil.copytree(runs / "alien", runs / "begun")
@@ -288,7 +289,7 @@ def test_more_runs_than_files_may_be_open(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_what_is_not_finished_is_told(job: Job, tmp_path: Path) -> None:
+def test_what_is_not_finished_is_told(job: Spec, tmp_path: Path) -> None:
     for name in ("a", "b"):
         trained(tmp_path / name, job)
     (tmp_path / "b" / follow.POLICY).unlink()
@@ -297,7 +298,7 @@ def test_what_is_not_finished_is_told(job: Job, tmp_path: Path) -> None:
     assert (tmp_path / "b" / follow.WAITING).is_dir()
 
 
-def test_a_process_beside_training(job: Job, tmp_path: Path) -> None:
+def test_a_process_beside_training(job: Spec, tmp_path: Path) -> None:
     """One run is finished before it starts, the other goes on while it plays."""
     trained(tmp_path / "finished", job)
     command = ("follow", str(tmp_path), "--env", "catch", "--episodes", "5")
@@ -338,8 +339,9 @@ def test_an_atari_game(tmp_path: Path) -> None:
     pytest.importorskip("ale_py", reason='needs pip install "rbve[atari]"')
     game = "atari:Pong,max_steps=5"
     record_policy(game, tmp_path / "pong", None, episodes=2)
-    spec = Spec(algorithm="bve", steps=4, every=2, batch_size=2, stack=4, torso="mlp", hidden=(4,))
-    job = Job(DataRef(str(tmp_path / "pong")), spec, {}, target_period=5)
+    plan: dict[str, Any] = {"steps": 4, "every": 2, "batch_size": 2, "stack": 4, "torso": "mlp"}
+    path = tmp_path / "pong"
+    job = Spec.of(algorithm="bve", path=path, hidden=(4,), target_period=5, **plan)
     folder = tmp_path / "runs" / job.id
     (folder / follow.WAITING).mkdir(parents=True)
     trained(folder, job)

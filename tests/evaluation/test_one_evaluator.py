@@ -18,8 +18,8 @@ from rbve import rows
 from rbve.evaluation.evaluate import evaluation_key
 from rbve.evaluation.follow import WAITING, FollowPlan, follow
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
-from rbve.training.spec import Job
 from rbve.training.update import member_keys
 
 METRICS = ("return", "episode_length", "overestimation", "value_error", "action_gap")
@@ -85,24 +85,24 @@ def test_what_was_not_trained_plays_episodes_of_its_own(env: str, trained: Path)
 
 
 def test_finished_is_a_row_of_its_own(
-    small_job: Callable[..., Job], catch: Any, tmp_path: Path
+    small_job: Callable[..., Spec], catch: Any, tmp_path: Path
 ) -> None:
     job = small_job("bve", {"env": None})
     (tmp_path / WAITING).mkdir()
     train_members([job], [catch], [tmp_path])
     run_ = rows.read(tmp_path / rows.FILE)
     assert run_.last("final/return") is None
-    assert run_.rows[-1] == rows.Row(job.spec.steps, "finished", 1.0, 1)
+    assert run_.rows[-1] == rows.Row(job.steps, "finished", 1.0, 1)
     assert rows.is_finished(run_)
     unfinished = run_._replace(rows=run_.rows[:-1])
     assert not rows.is_finished(unfinished)
     # Rows of earlier versions have none, and said it by their final return.
-    final = rows.Row(job.spec.steps, "final/return", np.nan, 0)
+    final = rows.Row(job.steps, "final/return", np.nan, 0)
     assert rows.is_finished(unfinished._replace(rows=[final]))
 
 
 def test_a_run_is_finished_when_its_follower_is(
-    small_job: Callable[..., Job], catch: Any, tmp_path: Path
+    small_job: Callable[..., Spec], catch: Any, tmp_path: Path
 ) -> None:
     job = small_job("bve", {"env": None})
     (tmp_path / WAITING).mkdir()

@@ -17,8 +17,8 @@ from rbve.data.transitions import View
 from rbve.evaluation.offline import values_outside
 from rbve.evaluation.offline.values_outside import possible_returns
 from rbve.evaluation.offline_case import OfflineCase
+from rbve.spec import Spec
 from rbve.training.run import train_members
-from rbve.training.spec import Job
 
 
 def episode(rewards: list[float], terminated: bool = True) -> Episode:
@@ -93,7 +93,7 @@ PLAN = {"steps": 400, "every": 400, "env": None, "hidden": (16,)}
     ("algorithm", "memory"), [("dqn", 0), ("bcq", 0), ("iqn", 0), ("bc", 0), ("dqn", 4), ("iqn", 4)]
 )
 def test_runs_say_what_share_lies_outside(
-    small_job: Callable[..., Job], tmp_path: Path, algorithm: str, memory: int
+    small_job: Callable[..., Spec], tmp_path: Path, algorithm: str, memory: int
 ) -> None:
     data = paid(1.0)
     plan = {**PLAN, "memory": memory, "steps": 150, "every": 150}

@@ -148,7 +148,7 @@ def policy_for(name: str, stack: int = 1, seed: int = 0) -> Policy:
     algorithm = algorithms.load("bve")
     options, config = algorithm.options(), algorithm.config()
     network = build(shape, len(env.actions), "q", options, (16,), jax.random.key(seed), "mlp")
-    info = {"job": {"spec": {"stack": stack}}}
+    info = {"job": {"network": {"stack": stack}}}
     return Policy(algorithm, options, config, network, shape, env.actions, (16,), info, torso="mlp")
 
 

@@ -71,8 +71,8 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study.run({"boxing": own}, quick, out)
 
     found = rows.find([out])
-    assert {run.spec["spec"]["stack"] for run in found} == {4}
-    assert {run.spec["spec"]["final_evaluations"] for run in found} == {2}
+    assert {run.field("stack") for run in found} == {4}
+    assert {run.field("final_evaluations") for run in found} == {2}
     (problem,) = {each.problem for each in finals(found)}
     assert problem.label == f"{ENV}, script ε 0.2, 100%"
     for run in found:

@@ -95,14 +95,16 @@ def test_a_level_counts_if_all_its_recorders_came_half_way(
         best = experiment.best[env]
         recorded(tmp_path, env, 0, 0.51 * best)
         recorded(tmp_path, env, 1, 0.49 * best if env == "collect:few" else best)
-    found = {job.spec.env for job in study.jobs(experiment, desk, tmp_path)}
+    found = {job.evaluation.env for job in study.jobs(experiment, desk, tmp_path)}
     # Experts' data goes by the agent they come from.
     assert found == {env for env in levels if env != "collect:few"}
     (reason,) = study.left_out(experiment, desk, tmp_path).values()
     assert reason.startswith("the agent of seed 1 came to 6.97, not half way from the random")
     jobs = study.jobs(replace(experiment, best={}), desk, tmp_path)
-    assert {job.spec.env for job in jobs} == set(levels)
-    assert {(job.spec.memory, job.spec.n_step, job.spec.gamma) for job in jobs} == {(64, 5, 0.99)}
+    assert {job.evaluation.env for job in jobs} == set(levels)
+    assert {(job.network.memory, job.view.n_step, job.view.gamma) for job in jobs} == {
+        (64, 5, 0.99)
+    }
     assert {job.data.keep for job in jobs} == {1.0}
     # A quick look records a tenth of the steps, in which nobody comes half way.
     assert study.left_out(experiment, experiments.SCALES["quick"], tmp_path) == {}
@@ -156,7 +158,7 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study.run({"memory": TWO}, TINY, out)
     found = rows.find([out])
     assert len(found) == 2
-    assert {run.spec["spec"]["memory"] for run in found} == {8}
+    assert {run.field("memory") for run in found} == {8}
     reference = data.provenance["reference"]
     for run in found:
         score = run.last("final/return")

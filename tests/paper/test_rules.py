@@ -326,9 +326,10 @@ def test_problems_from_rows() -> None:
 
     spec = {
         "data": {"keep": 0.1, "keep_seed": 3, "side": "all", "action": "chosen"},
-        "spec": {"env": "catch", "algorithm": "rbve", "options": {"form": "hinge2"}},
-        "config": {"lam": 0.5},
-        "learning_rate": 1e-4,
+        "algorithm": "rbve",
+        "settings": {"lam": 0.5, "form": "hinge2"},
+        "optimiser": {"learning_rate": 1e-4},
+        "evaluation": {"env": "catch"},
     }
     source = {"behaviour": "policy", "noise": 0.25, "epsilon": 0.1}
     done = Run("j", spec, {"source": source}, [Row(9, "final/return", 2.0, 5), Row(9, "x", 1, 1)])
@@ -344,9 +345,10 @@ def test_a_score_above_the_behaviours() -> None:
 
     spec = {
         "data": {"keep": 0.1, "keep_seed": 3, "side": "all", "action": "chosen"},
-        "spec": {"env": "catch", "algorithm": "rbve", "options": {}},
-        "config": {},
-        "learning_rate": 1e-4,
+        "algorithm": "rbve",
+        "settings": {},
+        "optimiser": {"learning_rate": 1e-4},
+        "evaluation": {"env": "catch"},
     }
     facts = {"behaviour_return": 0.5, "random_return": -0.5, "reference_return": 1.5}
     done = Run("j", spec, facts, [Row(9, "final/normalised_return", 80.0, 5)])

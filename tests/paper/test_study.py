@@ -13,8 +13,8 @@ from rbve.data import load
 from rbve.paper import experiments
 from rbve.paper import reproduce as study
 from rbve.paper.experiments import Data, Experiment, Method, Scale, Theory
+from rbve.parts import DataRef
 from rbve.training.run import Progress
-from rbve.training.spec import DataRef
 
 TINY = Scale(datasets=2, steps=40, episodes=0.01, settings=2, evaluations=2)
 CATCH = Experiment(
@@ -89,9 +89,9 @@ def test_jobs_are_all_combinations(done: Path) -> None:
     runs = rows.find([done / "runs"])
     # 3 kinds of data × 2 datasets × (2 settings of the first method + 1 of the second).
     assert len(runs) == 18
-    rates = {run.spec["learning_rate"] for run in runs if run.spec["spec"]["algorithm"] == "bve"}
+    rates = {run.field("learning_rate") for run in runs if run.spec["algorithm"] == "bve"}
     assert rates == {1e-3, 3e-4}  # the third setting lies beyond the scale
-    assert {run.spec["config"]["lam"] for run in runs if "lam" in run.spec["config"]} == {0.5}
+    assert {run.spec["settings"].get("lam", 0.5) for run in runs} == {0.5}
     assert {run.spec["data"]["keep"] for run in runs} == {0.1, 0.5}
     named = json.loads((done / "experiments" / "catch.json").read_text())["jobs"]
     assert sorted(named) == sorted(run.job for run in runs)
@@ -142,7 +142,7 @@ def test_every_experiment_can_be_planned(name: str) -> None:
             for tried in method.sweep[: scale.settings]:
                 ref = study.DataRef("x")
                 job = study.job(ref, experiment.data[0].env, method, tried, scale, seed=0)
-                assert (job.spec.steps, job.spec.batch_size) == (scale.steps, scale.batch_size)
+                assert (job.steps, job.sampling.batch_size) == (scale.steps, scale.batch_size)
 
 
 def recorded(out: Path, env: str, seed: int, late: float) -> None:
@@ -165,7 +165,7 @@ def test_a_game_counts_if_all_its_recorders_learned(
     for env in games:
         recorded(tmp_path, env, 0, late=1.5)  # three times random
         recorded(tmp_path, env, 1, late=1.49 if env == games[0] else 20.0)
-    found = {job.spec.env for job in study.jobs(experiment, quick, tmp_path)}
+    found = {job.evaluation.env for job in study.jobs(experiment, quick, tmp_path)}
     assert found == set(games[1:])
     assert study.left_out(experiment, quick, tmp_path) == {
         games[

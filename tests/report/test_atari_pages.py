@@ -33,7 +33,9 @@ def add_run(folder: Path, env: str, algorithm: str, score: float, known: dict[st
     name = env.partition(":")[2].partition(",")[0] or env
     spec = {
         "data": {"path": f"data/{name}"},
-        "spec": {"algorithm": algorithm, "options": {}, "env": env},
+        "algorithm": algorithm,
+        "settings": {},
+        "evaluation": {"env": env},
         "seed": 0,
     }
     file = RowFile(place, f"{env}-{place.name}", spec, known)

@@ -9,10 +9,11 @@ from support.studies import finals_of, make_run
 from rbve.paper.pages.gather import by_method
 from rbve.report.summary import group
 from rbve.rows import Run
+from rbve.spec import Spec
 
 
 def with_memory(run: Run, units: int = 64, **fields: Any) -> Run:
-    spec = {**run.spec, "spec": {**run.spec["spec"], "memory": units, **fields}}
+    spec = Spec.from_json(run.spec).varied(memory=units, **fields).to_json()
     return run._replace(spec=spec, job=f"{run.job}-{units}")
 
 

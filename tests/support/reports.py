@@ -19,11 +19,13 @@ def add_run(folder, algorithm, dataset=0, *, env="catch", data=None, facts=None,
         "data": {"path": f"data/catch-seed{dataset}", "keep": 0.1, "keep_seed": 0}
         | {"side": "all", "action": "chosen"}
         | (data or {}),
-        "spec": {"algorithm": algorithm, "options": {}, "steps": 300, "env": env, "gamma": 0.99},
-        "config": job.get("config", {}),
-        "learning_rate": job.get("learning_rate", 3e-4),
-        "target_period": 1,
+        "algorithm": algorithm,
+        "settings": job.get("config", {}),
+        "steps": 300,
         "seed": dataset,
+        "view": {"gamma": 0.99},
+        "optimiser": {"learning_rate": job.get("learning_rate", 3e-4), "target_period": 1},
+        "evaluation": {"env": env},
     }
     known = {**FACTS, "env": env, "behaviour_return": 0.6 + 0.1 * dataset} | (facts or {})
     place = folder / f"run{number}"

@@ -10,8 +10,8 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.data.episode import Episode
+from rbve.spec import Spec
 from rbve.training.batches.table import sequence_table
-from rbve.training.spec import Spec, resolve
 from rbve.training.update import Member, make_program
 
 GAMMA, N, ACTIONS, UNITS = 0.9, 3, 3, 4
@@ -62,13 +62,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def program_for(name: str, data: Dataset, batch: int, **plan: Any) -> tuple[Any, Any, Spec, Any]:
-    base = Spec(
+    base = Spec.of(
         algorithm=name, memory=UNITS, hidden=(5,), gamma=GAMMA, n_step=N, batch_size=batch, **plan
     )
-    spec, config = resolve(base, SETTINGS.get(name, {}))
+    spec = base.varied(**SETTINGS.get(name, {})).resolved()
     bootstrap: Any = spec.load_algorithm().bootstrap
-    table = sequence_table([data], spec.view, bootstrap, spec.sequence, spec.burn_in)
-    return table, make_program(spec, table.items), spec, config
+    table = sequence_table(
+        [data], spec.view, bootstrap, spec.sampling.sequence, spec.sampling.burn_in
+    )
+    return table, make_program(spec, table.items), spec, spec.load_config()
 
 
 def member(program: Any, config: Any, table: Any) -> Member:
@@ -79,5 +81,5 @@ def member(program: Any, config: Any, table: Any) -> Member:
         g_scale=jnp.float32(table.g_scale[0]),
         learning_rate=jnp.float32(1e-3),
         target_period=jnp.int32(1000),
-        config=jax.tree.map(jnp.float32, program.algorithm.config(**config)),
+        config=jax.tree.map(jnp.float32, config),
     )

@@ -15,7 +15,7 @@ from rbve.files import write_json
 from rbve.paper.finals import Final, final_of
 from rbve.paper.pages.gather import Study
 from rbve.rows import Row, Run, write
-from rbve.training.spec import DataRef, Job, Spec, resolve
+from rbve.spec import Spec
 
 FACTS = {
     "episodes": 100,
@@ -45,8 +45,9 @@ def make_run(
     made = {"behaviour": "online dqn", "noise": 0.0, "epsilon": None, "recorded_episodes": 1000}
     made |= source or {}
     folder = f"study/data/{env}-{made['noise']:g}/{seed}"
-    spec, config = resolve(Spec(algorithm=algorithm, steps=1000, env=env), settings or {})
-    job = Job(DataRef(folder, keep_seed=seed, **own), spec, config, rate, seed=seed)
+    own |= {"path": folder, "keep_seed": seed, "seed": seed, "learning_rate": rate}
+    own |= {"algorithm": algorithm, "steps": 1000, "env": env, **(settings or {})}
+    job = Spec.of(**own).resolved()
     rows = [Row(step, metric, value, 100) for step, metric, value in curve]
     rows += [Row(1000, f"final/{name}", value, 500) for name, value in (final or {}).items()]
     return Run(job.id, job.to_json(), {**FACTS, "env": env, **(facts or {}), "source": made}, rows)

@@ -16,13 +16,13 @@ from support.cli import run
 from rbve import rows
 from rbve.data import Dataset
 from rbve.files import locked
+from rbve.spec import Spec
 from rbve.sweep.executors import EXECUTORS, processes
 from rbve.sweep.plan import Bundle
 from rbve.sweep.run import run_jobs
 from rbve.training.run import CHECKPOINT, POLICY, Progress
-from rbve.training.spec import Job
 
-SmallJob = Callable[..., Job]
+SmallJob = Callable[..., Spec]
 Contents = dict[str, dict[str, bytes]]  # job -> file -> content
 
 
@@ -31,20 +31,20 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def jobs(small_job: SmallJob) -> list[Job]:
+def jobs(small_job: SmallJob) -> list[Spec]:
     """Two programs, one of them with two members."""
     return [small_job("bve"), small_job("bve", seed=1), small_job("rbve")]
 
 
 @pytest.fixture(scope="module")
-def expected(jobs: list[Job], tmp_path_factory: pytest.TempPathFactory) -> Contents:
+def expected(jobs: list[Spec], tmp_path_factory: pytest.TempPathFactory) -> Contents:
     folders = run_jobs(jobs, tmp_path_factory.mktemp("threads"), executor="threads")
     return {folder.name: contents(folder) for folder in folders}
 
 
 @pytest.mark.parametrize("name", [each for each in EXECUTORS.names() if each != "threads"])
 def test_runs_are_the_same_and_told_alike(
-    name: str, jobs: list[Job], expected: Contents, tmp_path: Path
+    name: str, jobs: list[Spec], expected: Contents, tmp_path: Path
 ) -> None:
     told: list[Progress] = []
     folders = run_jobs([*jobs, jobs[0]], tmp_path, told.append, executor=name)
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_bundle(content: str, words: str, tmp_path: Path) -> N
 
 
 def test_a_bundle_is_a_file_for_a_worker(
-    jobs: list[Job], expected: Contents, tmp_path: Path
+    jobs: list[Spec], expected: Contents, tmp_path: Path
 ) -> None:
     """What an executor on another machine does."""
     file = Bundle(tuple(jobs[:2])).write(tmp_path)

@@ -12,10 +12,10 @@ import pytest
 
 from rbve import rows
 from rbve.data import Dataset
+from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.training.member import PREVIOUS
 from rbve.training.run import CHECKPOINT, POLICY, is_finished, train_members
-from rbve.training.spec import Job
 
 PLAN = {"steps": 60, "every": 20}
 
@@ -27,12 +27,12 @@ def flip(file: Path, place: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def job(small_job: Callable[..., Job]) -> Job:
+def job(small_job: Callable[..., Spec]) -> Spec:
     return small_job("bve", PLAN)
 
 
 @pytest.fixture(scope="module")
-def whole(job: Job, catch: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(job: Spec, catch: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole") / "run"
     train_members([job], [catch], [folder])
     return folder
@@ -48,7 +48,7 @@ def assert_same(one: Path, other: Path) -> None:
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
-def again(job: Job, catch: Dataset, folder: Path) -> list[str]:
+def again(job: Spec, catch: Dataset, folder: Path) -> list[str]:
     """What is said when the run is trained again."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -57,7 +57,7 @@ def again(job: Job, catch: Dataset, folder: Path) -> list[str]:
 
 
 def test_a_damaged_checkpoint_falls_back_on_the_one_before(
-    job: Job, catch: Dataset, whole: Path, copy: Path
+    job: Spec, catch: Dataset, whole: Path, copy: Path
 ) -> None:
     assert is_finished(copy)
     flip(copy / CHECKPOINT, -3)
@@ -69,14 +69,14 @@ def test_a_damaged_checkpoint_falls_back_on_the_one_before(
     assert_same(whole, copy)
 
 
-def test_killed_between_two_checkpoints(job: Job, catch: Dataset, whole: Path, copy: Path) -> None:
+def test_killed_between_two_checkpoints(job: Spec, catch: Dataset, whole: Path, copy: Path) -> None:
     (copy / CHECKPOINT).unlink()
     assert again(job, catch, copy) == []
     assert_same(whole, copy)
 
 
 def test_a_damaged_policy_is_written_again(
-    job: Job, catch: Dataset, whole: Path, copy: Path
+    job: Spec, catch: Dataset, whole: Path, copy: Path
 ) -> None:
     flip(copy / POLICY, -3)
     assert not is_finished(copy)
@@ -84,7 +84,7 @@ def test_a_damaged_policy_is_written_again(
     assert_same(whole, copy)
 
 
-def test_every_flip_in_rows_is_noticed(job: Job, catch: Dataset, whole: Path, copy: Path) -> None:
+def test_every_flip_in_rows_is_noticed(job: Spec, catch: Dataset, whole: Path, copy: Path) -> None:
     size = (copy / rows.FILE).stat().st_size
     for place in np.random.default_rng(0).integers(0, size, 12):
         shutil.rmtree(copy)
@@ -103,7 +103,7 @@ def test_every_flip_in_rows_is_noticed(job: Job, catch: Dataset, whole: Path, co
 
 
 def test_rows_added_to_a_finished_run_are_dropped(
-    job: Job, catch: Dataset, whole: Path, copy: Path
+    job: Spec, catch: Dataset, whole: Path, copy: Path
 ) -> None:
     with open(copy / rows.FILE, "a") as file:
         file.write('{"step": 60, "metric": "return", "value": 9.0, "n": 1}\n')
@@ -111,7 +111,7 @@ def test_rows_added_to_a_finished_run_are_dropped(
     assert_same(whole, copy)
 
 
-def test_other_members_go_on(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_other_members_go_on(small_job: Callable[..., Spec], tmp_path: Path) -> None:
     jobs = [small_job(name, PLAN, seed=seed) for name in ("bve", "dqn") for seed in (0, 1)]
     first = jobs[0]
     folders = run_jobs([first], tmp_path)

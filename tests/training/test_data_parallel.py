@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from rbve.data import Dataset, Episode
+from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.tensors import read_tensors
 from rbve.training.batches.table import transition_table
 from rbve.training.parallel import check, team
 from rbve.training.run import CHECKPOINT, MemberRun, train_members
-from rbve.training.spec import Job
 from rbve.training.update import make_program
 
-Maker = Callable[..., Job]
+Maker = Callable[..., Spec]
 PLAN = {"steps": 40, "every": 20, "stack": 2, "env": None, "torso": "board"}
 
 
@@ -90,11 +90,11 @@ def test_a_split_run_resumes_exactly(small_job: Maker, tmp_path: Path) -> None:
 def test_images_stay_split(small_job: Maker, tmp_path: Path) -> None:
     """Devices exchange gradients and batch statistics, never pixels or activations."""
     job = small_job("rbve", {**PLAN, "rows": "disk"})
-    table = transition_table([frames()], job.spec.view, "pair", 2, in_memory=False)
-    group = team(2, job.spec.batch_size)
-    program = make_program(job.spec, table.items, group.split)
+    table = transition_table([frames()], job.view, "pair", 2, in_memory=False)
+    group = team(2, job.sampling.batch_size)
+    program = make_program(job, table.items, group.split)
     member = MemberRun(job, frames(), tmp_path, program, table, 0)
-    picked = table.columns[0].pick(np.zeros(4 * job.spec.batch_size, np.int64))
+    picked = table.columns[0].pick(np.zeros(4 * job.sampling.batch_size, np.int64))
     chunk = jax.tree.map(lambda v: v.reshape(4, -1, *v.shape[1:]), picked)
     given = (
         group.everywhere(member.state),
@@ -106,7 +106,7 @@ def test_images_stay_split(small_job: Maker, tmp_path: Path) -> None:
     assert "all-reduce" in text
     gathered = re.findall(r"= \w+\[([\d,]*)\][^=]* all-gather", text)
     sizes = [np.prod([int(n) for n in shape.split(",") if n]) for shape in gathered]
-    assert max(sizes, default=0) <= job.spec.batch_size * 3  # at most a number per action
+    assert max(sizes, default=0) <= job.sampling.batch_size * 3  # at most a number per action
     assert "all-to-all" not in text
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from rbve import algorithms, rows
+from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.tensors import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, is_finished
-from rbve.training.spec import Job
 
 KILLS = 24
 MODES = ("before rename", "after rename", "before sync", "after sync", "torn rows", "any time")
@@ -27,7 +27,7 @@ DRIVER = """
 import json, os, signal, sys, threading
 from pathlib import Path
 from rbve.sweep.run import run_jobs
-from rbve.training.spec import Job
+from rbve.spec import Spec
 
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -65,7 +65,7 @@ def arm(mode, count):
     os.replace, os.fsync = new_replace, new_fsync
 
 out = Path(sys.argv[1])
-jobs = [Job.from_json(job) for job in json.loads(Path(sys.argv[2]).read_text())]
+jobs = [Spec.from_json(job) for job in json.loads(Path(sys.argv[2]).read_text())]
 for line in sys.stdin:
     attempt, mode, count = json.loads(line)
     child = os.fork()
@@ -79,7 +79,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks, and looks into /proc")
-def test_killed_again_and_again(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_killed_again_and_again(small_job: Callable[..., Spec], tmp_path: Path) -> None:
     plan = {"steps": 120, "every": 10, "eval_episodes": 2}
     jobs = [small_job(name, plan, target_period=7) for name in algorithms.names()]
     expected = run_jobs(jobs, tmp_path / "whole")

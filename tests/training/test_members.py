@@ -19,20 +19,20 @@ from rbve.evaluation import evaluate
 from rbve.evaluation.actors import UniformActor
 from rbve.evaluation.vector import Trace, VectorEnv
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.tensors import read_tensors
 from rbve.training import run
 from rbve.training.batches.table import transition_table
 from rbve.training.run import CHECKPOINT, POLICY, MemberRun, train_members
-from rbve.training.spec import Job, Spec, resolve
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw, make_program
 
 PLAN = {"steps": 150, "every": 70}
-Maker = Callable[..., Job]
+Maker = Callable[..., Spec]
 
 
 def train(
-    jobs: Sequence[Job], data: Sequence[Dataset], out: Path, vectorise: bool | None = None
+    jobs: Sequence[Spec], data: Sequence[Dataset], out: Path, vectorise: bool | None = None
 ) -> list[Path]:
     folders = [out / str(index) for index in range(len(jobs))]
     train_members(jobs, data, folders, vectorise=vectorise)
@@ -53,7 +53,7 @@ def assert_same_member(one: Path, other: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def mixed(small_job: Maker, catch: Dataset) -> tuple[list[Job], list[Dataset]]:
+def mixed(small_job: Maker, catch: Dataset) -> tuple[list[Spec], list[Dataset]]:
     """Three members that differ in data, size of data, seed, λ and learning rate."""
     jobs = [
         small_job("rbve", PLAN, {"lam": 0.005}, seed=0, learning_rate=1e-3),
@@ -70,13 +70,13 @@ def mixed(small_job: Maker, catch: Dataset) -> tuple[list[Job], list[Dataset]]:
 
 @pytest.fixture(scope="module")
 def together(
-    mixed: tuple[list[Job], list[Dataset]], tmp_path_factory: pytest.TempPathFactory
+    mixed: tuple[list[Spec], list[Dataset]], tmp_path_factory: pytest.TempPathFactory
 ) -> list[Path]:
     return train(*mixed, tmp_path_factory.mktemp("together"))
 
 
 def test_a_member_equals_the_job_done_alone(
-    mixed: tuple[list[Job], list[Dataset]], together: list[Path], tmp_path: Path
+    mixed: tuple[list[Spec], list[Dataset]], together: list[Path], tmp_path: Path
 ) -> None:
     jobs, data = mixed
     for index in (1, 2):
@@ -85,7 +85,7 @@ def test_a_member_equals_the_job_done_alone(
 
 
 def test_a_sweep_over_devices_changes_nothing(
-    mixed: tuple[list[Job], list[Dataset]], together: list[Path], tmp_path: Path
+    mixed: tuple[list[Spec], list[Dataset]], together: list[Path], tmp_path: Path
 ) -> None:
     jobs, _ = mixed
     for mine, folder in zip(together, run_jobs(jobs, tmp_path), strict=True):
@@ -93,7 +93,7 @@ def test_a_sweep_over_devices_changes_nothing(
 
 
 def test_vectorised_members_agree(
-    mixed: tuple[list[Job], list[Dataset]], together: list[Path], tmp_path: Path
+    mixed: tuple[list[Spec], list[Dataset]], together: list[Path], tmp_path: Path
 ) -> None:
     folders = train(*mixed, tmp_path, vectorise=True)
     for mine, folder in zip(together, folders, strict=True):
@@ -178,15 +178,15 @@ def test_a_diverged_member_is_frozen_and_the_others_go_on(
 
 def test_one_program_only(small_job: Maker, catch: Dataset, tmp_path: Path) -> None:
     jobs = [small_job("bve", {"gamma": gamma}) for gamma in (0.9, 0.99)]
-    with pytest.raises(ValueError, match="share one Spec"):
+    with pytest.raises(ValueError, match="share one program"):
         train(jobs, [catch] * 2, tmp_path)
 
 
 def program_of(
-    job: Job, data: Dataset, folder: Path
+    job: Spec, data: Dataset, folder: Path
 ) -> tuple[Program, jax.Array, Member, TrainState]:
-    table = transition_table([data], job.spec.view, job.spec.load_algorithm().bootstrap)  # type: ignore[arg-type]
-    program = make_program(job.spec, table.items)
+    table = transition_table([data], job.view, job.load_algorithm().bootstrap)  # type: ignore[arg-type]
+    program = make_program(job, table.items)
     run = MemberRun(job, data, folder, program, table, 0)
     return program, jax.tree.map(jnp.asarray, table.store), run.inputs, run.state
 
@@ -270,7 +270,8 @@ def test_outside_jax_members_play_episodes_of_their_own(monkeypatch: pytest.Monk
     monkeypatch.setattr(evaluate, "play", note)
     episode = Episode.from_steps(np.zeros((3, 4)), [0, 1], [1.0, 1.0], terminated=True)
     data = Dataset.from_episodes([episode], 2)
-    spec, _ = resolve(Spec("bve", env="gymnasium:CartPole-v1", steps=10, every=5), {})
+    env = "gymnasium:CartPole-v1"
+    spec = Spec.of(algorithm="bve", env=env, steps=10, every=5).resolved()
     closed: list[VectorEnv] = []
     monkeypatch.setattr(VectorEnv, "close", lambda env: closed.append(env))
     with run.evaluating(spec, data) as play:
@@ -288,9 +289,11 @@ def test_outside_jax_members_play_episodes_of_their_own(monkeypatch: pytest.Monk
 def test_first_weights_do_not_depend_on_how_they_are_compiled(
     algorithm: str, small_job: Maker, catch: Dataset
 ) -> None:
-    spec = small_job(algorithm).spec
+    spec = small_job(algorithm)
     bootstrap = spec.load_algorithm().bootstrap
-    program = make_program(spec, transition_table([catch], spec.view, bootstrap, spec.stack).layout)  # type: ignore[arg-type]
+    program = make_program(
+        spec, transition_table([catch], spec.view, bootstrap, spec.network.stack).items
+    )  # type: ignore[arg-type]
     fully = {"xla_backend_optimization_level": 3}
     wanted = jax.jit(program.init.__wrapped__, compiler_options=fully)(jax.random.key(1))  # type: ignore[attr-defined]
     found = program.init(jax.random.key(1))

@@ -20,12 +20,12 @@ from rbve.data.tfrecord import parse_example, records
 from rbve.evaluation.actors import PolicyActor
 from rbve.evaluation.vector import VectorEnv, play
 from rbve.policy import Policy
+from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.tensors import read_tensors
 from rbve.training.batches import sequences
 from rbve.training.batches.table import sequence_table
 from rbve.training.run import CHECKPOINT, POLICY
-from rbve.training.spec import DataRef, Job, Spec, resolve
 
 SAMPLES = os.environ.get("RBVE_RLU_SAMPLES", "")
 LEVEL = "memory_len:10"
@@ -156,13 +156,12 @@ def test_lanes_forget_where_an_episode_ends(remembering: Policy) -> None:
         assert trace.q[0] == pytest.approx(float(session.scores[action]), abs=1e-5)
 
 
-def job(path: Path, **more: Any) -> Job:
+def job(path: Path, **more: Any) -> Spec:
     plan = {
         "memory": 6, "hidden": (5,), "batch_size": 4, "n_step": 3, "steps": 60, "every": 20,
         "env": LEVEL, "eval_episodes": 4,
     }  # fmt: skip
-    spec, config = resolve(Spec("rbve", **{**plan, **more}), {})
-    return Job(DataRef(str(path)), spec, config, target_period=7)
+    return Spec.of(path=path, target_period=7, **{**plan, **more}).resolved()
 
 
 @pytest.mark.parametrize("more", [{}, {"sequence": 6, "burn_in": 4, "rows": "disk"}])
@@ -219,7 +218,7 @@ def random_data(lengths: list[int], seed: int) -> Dataset:
 
 def test_a_member_is_the_same_beside_data_with_a_longer_episode(tmp_path: Path) -> None:
     short, long = random_data([5] * 20, 0), random_data([40, 5, 5], 1)
-    table = sequence_table([short, long], Spec().view, "pair", 0, 0)
+    table = sequence_table([short, long], Spec().resolved().view, "pair", 0, 0)
     assert table.count.tolist() == [20, 2]  # [40], [5, 5]
     assert table.items.plan.train == 41
     data = {"short": short, "long": long}
@@ -239,7 +238,7 @@ def test_real_lab_episodes_train(tmp_path: Path) -> None:
     store = tmp_path / "lab"
     api.convert(Path(SAMPLES) / "dmlab", store)
     data = load(store)
-    spec = Spec(memory=8, gamma=0.997, n_step=5)
+    spec = Spec.of(memory=8, gamma=0.997, n_step=5)
     table = sequence_table([data], spec.view, "pair", 0, 0)
     # V̂ of the second record, as it comes out of the sequences, is what the record says.
     picked = table.columns[0].pick(np.array([1]))
@@ -266,6 +265,7 @@ def test_real_lab_episodes_train(tmp_path: Path) -> None:
         on_progress=lambda progress: losses.append(progress.metrics["train/loss"]),
     )  # fmt: skip
     assert np.isfinite(losses[-1])
-    spec = policy.info["job"]["spec"]
-    assert (spec["memory"], spec["batch_size"], spec["sequence"]) == (512, 1, 0)
+    trained = Spec.from_json(policy.info["job"])
+    assert trained.network.memory == 512
+    assert (trained.sampling.batch_size, trained.sampling.sequence) == (1, 0)
     policy.start().act(data.obs[0])

@@ -12,8 +12,8 @@ import pytest
 
 from rbve import algorithms
 from rbve.data import Dataset, Episode
+from rbve.spec import Spec
 from rbve.training.run import train_members
-from rbve.training.spec import Job
 
 RANKED = ("rbve", "rdqn")
 
@@ -31,7 +31,7 @@ def constant() -> Dataset:
 
 @pytest.fixture
 def said(
-    small_job: Callable[..., Job], constant: Dataset, tmp_path: Path
+    small_job: Callable[..., Spec], constant: Dataset, tmp_path: Path
 ) -> Callable[..., list[str]]:
     def train(algorithm: str, **settings: str) -> list[str]:
         plan = {"steps": 4, "every": 4, "env": None}

@@ -14,9 +14,9 @@ from support.cli import run
 from rbve import api, rows
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.transitions import View, transitions
+from rbve.spec import Spec
 from rbve.training import presets
 from rbve.training.run import POLICY, check_fit
-from rbve.training.spec import Spec
 
 SAMPLES = os.environ.get("RBVE_RLU_SAMPLES", "")
 TINY = ("--steps", "3", "--every", "3", "--batch-size", "4", "--hidden", "16")
@@ -50,7 +50,8 @@ def sarsa(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def trained(out: Path) -> dict:
     (found,) = rows.find([out])
-    return {**found.spec, "rows": found.rows}
+    flat = Spec.from_json(found.spec).flat()
+    return {**flat, "rows": found.rows}
 
 
 def test_the_papers_table() -> None:
@@ -68,9 +69,9 @@ def test_the_papers_table_for_lab() -> None:
     assert (found["torso"], found["memory"], found["batch_size"]) == ("atari", 512, 8)
     assert (found["gamma"], found["n_step"], found["steps"]) == (0.997, 5, 50_000)
     assert (found["target_period"], found["learning_rate"]) == (400, 1e-4)
-    plan = {name: found[name] for name in found if name not in ("target_period", "learning_rate")}
-    spec = Spec(**plan)
-    assert (spec.rescale, spec.sequence, spec.burn_in) == (True, 0, 0)
+    spec = Spec.of(**found).resolved()
+    assert spec.network.rescale is True
+    assert (spec.sampling.sequence, spec.sampling.burn_in) == (0, 0)
 
 
 def test_frames_are_joined_once() -> None:
@@ -100,9 +101,9 @@ def test_tuples_train_by_the_preset_and_say_what_they_lack(sarsa: Path, tmp_path
     assert "8 of 8 episodes are fragments" in done.err
     assert "the weights of rbve go by the return of the whole episode" in done.err
     found = trained(out)
-    spec = found["spec"]
+    spec = found
     assert (spec["stack"], spec["torso"], spec["clip_rewards"]) == (1, "atari", True)
-    assert (spec["steps"], spec["batch_size"], spec["hidden"]) == (3, 4, [16])  # flags
+    assert (spec["steps"], spec["batch_size"], spec["hidden"]) == (3, 4, (16,))  # flags
     assert (spec["gamma"], found["learning_rate"], found["target_period"]) == (0.5, 1e-4, 2500)
     assert spec["final_evaluations"] == 1
     # What stands in for V̂ is the return of the tuple's episode.
@@ -126,7 +127,7 @@ def test_first_person_episodes_train_by_the_preset(tmp_path: Path) -> None:
     done = run("train", tmp_path / "lab", "--out", tmp_path / "runs", *plan)
     assert done.code == 0, done.err
     found = trained(tmp_path / "runs")
-    spec = found["spec"]
+    spec = found
     assert (spec["memory"], spec["n_step"], spec["gamma"], spec["rescale"]) == (512, 5, 0.997, True)
     assert (spec["steps"], spec["batch_size"]) == (2, 2)  # flags
     assert (found["learning_rate"], found["target_period"]) == (1e-4, 400)
@@ -147,23 +148,27 @@ def test_from_python(sarsa: Path) -> None:
     plan = {"hidden": (16,), "batch_size": 4, "every": 2}
     with pytest.warns(UserWarning, match="8 of 8 episodes are fragments.*weights of rbve"):
         policy = api.train(sarsa, "rbve", steps=2, spec=plan, preset="rlu-atari")
-    job = policy.info["job"]
-    assert (job["spec"]["steps"], job["spec"]["batch_size"], job["spec"]["stack"]) == (2, 4, 1)
+    job = Spec.from_json(policy.info["job"]).flat()
+    assert (job["steps"], job["batch_size"], job["stack"]) == (2, 4, 1)
     assert (job["learning_rate"], job["target_period"]) == (1e-4, 2500)
+
+
+def plans(*names: str, **settings: str) -> list[Spec]:
+    return [Spec.of(algorithm=name, **settings).resolved() for name in names]
 
 
 def test_mc_cannot_learn_from_tuples() -> None:
     from rbve.training.notes import notes
 
-    (note,) = notes("d", tuples(2), [("mc", {}), ("bc", {}), ("rdqn", {"filter": "none"})])
+    (note,) = notes("d", tuples(2), plans("mc", "bc") + plans("rdqn", filter="none"))
     assert note.startswith("d: 2 of 2 episodes are fragments")
     assert note.endswith("is not known: mc leaves them out")
-    (note,) = notes("d", tuples(2), [("filtered_bc", {})])
+    (note,) = notes("d", tuples(2), plans("filtered_bc"))
     assert "mean over fragments, in which an episode counts as often as it has" in note
     whole = Dataset.from_episodes(
         [Episode.from_steps(np.zeros((3, 1)), [0, 1], [0.0, 1.0], True)], 2
     )
-    assert notes("d", whole, [("mc", {}), ("filtered_bc", {})]) == []
+    assert notes("d", whole, plans("mc", "filtered_bc")) == []
 
 
 def test_data_that_shows_too_few_actions_names_the_remedy() -> None:
@@ -192,7 +197,7 @@ def test_real_episodes_from_shard_to_score(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "fragments" not in done.err
     found = trained(out)
-    assert found["spec"]["stack"] == 4
+    assert found["stack"] == 4
     values = {row.metric: row.value for row in found["rows"]}
     assert np.isfinite(values["train/loss"])
     assert np.isfinite(values["final/return"])

@@ -7,8 +7,8 @@ import pytest
 
 import rbve
 from rbve.data import Dataset
+from rbve.parts import DataRef
 from rbve.training.measures import facts
-from rbve.training.spec import DataRef
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +75,9 @@ def test_snapshots_of_replicates_are_replicates_other_policies_are_not(
 
     def trained(algorithm: str, seed: int, mark: str) -> object:
         data = {"path": f"data/{seed}", "keep_seed": seed, "fingerprint": mark}
-        return acted({"job": {"spec": {"algorithm": algorithm}, "seed": seed, "data": data}})
+        return acted({"job": {"algorithm": algorithm, "seed": seed, "data": data}})
 
-    snapshot = {"from": "best snapshot of the online agent", "return": 0.5, "job": {"spec": {}}}
+    snapshot = {"from": "best snapshot of the online agent", "return": 0.5, "job": {"view": {}}}
     assert acted(snapshot) == acted({**snapshot, "return": 0.9})
     assert trained("bc", 1, "aa") == trained("bc", 2, "aa")
     assert trained("bc", 1, "aa") != trained("rbve", 1, "aa")

@@ -10,9 +10,9 @@ import pytest
 
 from rbve import algorithms, rows
 from rbve.data import Dataset
+from rbve.spec import Spec
 from rbve.tensors import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, Progress, is_finished, train_members
-from rbve.training.spec import Job
 from rbve.training.update import DRAWS
 
 STEPS, EVERY, PERIOD = 300, 70, 45
@@ -51,7 +51,7 @@ def test_the_numbers_do_not_align() -> None:
 
 @pytest.mark.parametrize("name", algorithms.names())
 def test_resumed_equals_uninterrupted(
-    name: str, catch: Dataset, small_job: Callable[..., Job], tmp_path: Path
+    name: str, catch: Dataset, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
     job = small_job(name, {"steps": STEPS, "every": EVERY}, target_period=PERIOD, seed=3)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
@@ -71,7 +71,7 @@ def test_resumed_equals_uninterrupted(
 
 
 def test_a_finished_run_is_left_alone(
-    catch: Dataset, small_job: Callable[..., Job], tmp_path: Path
+    catch: Dataset, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
     job = small_job("bve", {"steps": 20, "every": 20})
     train_members([job], [catch], [tmp_path])
@@ -83,7 +83,7 @@ def test_a_finished_run_is_left_alone(
 
 
 def test_members_resume_from_different_steps(
-    catch: Dataset, small_job: Callable[..., Job], tmp_path: Path
+    catch: Dataset, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
     """Stopped after the first of two members: they go on from different checkpoints."""
     jobs = [small_job("dqn", seed=seed) for seed in range(2)]
@@ -99,7 +99,7 @@ def test_members_resume_from_different_steps(
 
 
 def test_the_checkpoint_of_another_job_is_refused(
-    catch: Dataset, small_job: Callable[..., Job], tmp_path: Path
+    catch: Dataset, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
     plan = {"steps": 20, "every": 20}
     train_members([small_job("bve", plan, seed=0)], [catch], [tmp_path])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -164,7 +163,7 @@ def test_the_unrolled_loss_equals_a_walk_through_the_episodes(
     after, sums = jax.jit(program.advance_given)(state, batches, member(program, config, table), 1)
     nets = tuple(Reference(program.unravel(p), data) for p in (state.params, other.params))
     items = [tuple(item) for item in table.columns[0].items[index].tolist()]
-    wanted = wanted_loss(name, data, nets, items, bool(spec.rescale))
+    wanted = wanted_loss(name, data, nets, items, bool(spec.network.rescale))
     np.testing.assert_allclose(float(sums["loss"]), wanted, rtol=2e-5)
     assert int(after.step) == 1
     assert float(jnp.abs(after.params - state.params).max()) > 1e-5
@@ -192,7 +191,7 @@ def test_a_batch_equals_its_episodes_one_by_one(name: str, lengths: tuple[int, i
 
     def learned(index: list[int]) -> tuple[float, np.ndarray]:
         """Loss, and the first moment, which is the gradient but for a factor."""
-        alone = make_program(dataclasses.replace(spec, batch_size=len(index)), table.items)
+        alone = make_program(spec.varied(batch_size=len(index)), table.items)
         picked = columns.pick(np.array(index))
         batches = jax.tree.map(lambda column: jnp.asarray(column)[None], picked)
         advance = jax.jit(alone.advance_given)

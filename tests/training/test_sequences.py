@@ -13,10 +13,10 @@ from support.sequences import ACTIONS, GAMMA, UNITS, N, dataset, decisions, prog
 
 from rbve.data.dataset import Dataset
 from rbve.data.transitions import View
+from rbve.spec import Spec
 from rbve.training.batches import sequences
 from rbve.training.batches.steps import remembered, views_of_steps
 from rbve.training.batches.table import sequence_table
-from rbve.training.spec import Spec, resolve
 from rbve.training.update import make_program
 
 
@@ -99,14 +99,15 @@ def test_windows_larger_than_all_the_data(data: Dataset, sequence: int, burn_in:
 )
 def test_plans_that_make_no_sense(plan: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Spec(**plan)  # type: ignore[arg-type]
+        Spec.of(**plan)
 
 
 @pytest.mark.parametrize("algorithm", ["dqn", "bc", "rem", "iqn"])
 def test_heads_are_those_of_the_steps(data: Dataset, algorithm: str) -> None:
     """Said once and looked up, or where they are drawn, said again of the steps looked up."""
-    options = {"heads": 3} if algorithm == "rem" else {}
-    spec, _ = resolve(Spec(algorithm, memory=UNITS, hidden=(5,), batch_size=4, n_step=N), options)
+    own: dict[str, Any] = {"heads": 3} if algorithm == "rem" else {}
+    own |= {"memory": UNITS, "hidden": (5,), "batch_size": 4, "n_step": N}
+    spec = Spec.of(algorithm=algorithm, **own).resolved()
     table = sequence_table([data], spec.view, spec.load_algorithm().bootstrap, 0, 0, True)
     program = make_program(spec, table.items)
     nets = [program.unravel(program.init(jax.random.key(k)).params) for k in (0, 1)]
@@ -133,13 +134,19 @@ def test_heads_are_those_of_the_steps(data: Dataset, algorithm: str) -> None:
         assert not np.allclose(found.now.taus, found.next.taus)
 
 
+def sizes(**fields: int) -> tuple[int, int]:
+    spec = Spec.of(**fields).resolved()
+    return spec.sampling.batch_size, spec.view.n_step
+
+
 def test_defaults_with_memory_are_r2d2s() -> None:
-    assert (Spec(memory=8).batch_size, Spec(memory=8).n_step) == (8, 5)
-    assert (Spec().batch_size, Spec().n_step) == (128, 1)
-    assert (Spec(memory=8, batch_size=3, n_step=1).batch_size, Spec(n_step=2).n_step) == (3, 2)
+    assert sizes(memory=8) == (8, 5)
+    assert sizes() == (128, 1)
+    assert sizes(memory=8, batch_size=3, n_step=1) == (3, 1)
+    assert sizes(n_step=2) == (128, 2)
 
 
 def test_values_are_rescaled_with_memory_unless_said() -> None:
-    assert Spec(memory=8).rescale is True
-    assert Spec().rescale is False
-    assert Spec(memory=8, rescale=False).rescale is False
+    assert Spec.of(memory=8).resolved().network.rescale is True
+    assert Spec().resolved().network.rescale is False
+    assert Spec.of(memory=8, rescale=False).resolved().network.rescale is False

@@ -9,10 +9,10 @@ import pytest
 
 from rbve import rows, stopping
 from rbve.data import Dataset
+from rbve.spec import Spec
 from rbve.tensors import read_tensors
 from rbve.training import run
 from rbve.training.run import CHECKPOINT, POLICY, train_members
-from rbve.training.spec import Job
 
 
 def stop_at(count: int) -> Callable[[], None]:
@@ -29,7 +29,7 @@ def stop_at(count: int) -> Callable[[], None]:
 def test_stopped_in_the_middle_equals_uninterrupted(
     kind: str,
     catch: Dataset,
-    small_job: Callable[..., Job],
+    small_job: Callable[..., Spec],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

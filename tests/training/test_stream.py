@@ -16,12 +16,12 @@ from rbve.data import Dataset, Episode, View, dataset, load, write
 from rbve.data.features import Feature, Features
 from rbve.data.inputs import first_rows, frames
 from rbve.data.readahead import ReadAhead
+from rbve.spec import Spec
 from rbve.tensors import read_tensors
 from rbve.training import stream
 from rbve.training.batches import table
 from rbve.training.batches.transitions import NUMBERS
 from rbve.training.run import CHECKPOINT, POLICY, Progress, train_members
-from rbve.training.spec import Job
 from rbve.training.stream import Ahead
 
 ACTIONS = 3
@@ -80,7 +80,7 @@ KINDS: dict[str, tuple[Callable[[], Dataset], int]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["rbve", "dqn", "bcq"])
 def test_disk_equals_memory(
-    name: str, kind: str, small_job: Callable[..., Job], tmp_path: Path
+    name: str, kind: str, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
     make, stack = KINDS[kind]
     write(make(), tmp_path / "data")
@@ -98,7 +98,7 @@ def test_disk_equals_memory(
 @pytest.mark.parametrize("stop", [40, 80])
 def test_resumed_equals_uninterrupted(
     stop: int,
-    small_job: Callable[..., Job],
+    small_job: Callable[..., Spec],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -174,7 +174,9 @@ def test_large_data_stays_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table.transition_table([data], View(), "state").store is None
 
 
-def test_members_with_different_data_on_disk(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_members_with_different_data_on_disk(
+    small_job: Callable[..., Spec], tmp_path: Path
+) -> None:
     """Each equals the same run done alone."""
     plan = {"steps": 60, "every": 30, "rows": "disk", "env": None}
     halves = images().split(0.5)

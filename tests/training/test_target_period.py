@@ -13,7 +13,8 @@ from rbve.cli import _demo as demo
 from rbve.paper import experiments
 from rbve.paper import reproduce as study
 from rbve.paper.experiments import Experiment, Method
-from rbve.training.spec import DataRef, Job, Spec, default_period
+from rbve.parts import DataRef, default_period
+from rbve.spec import Spec
 
 
 @pytest.mark.parametrize(
@@ -32,8 +33,8 @@ from rbve.training.spec import DataRef, Job, Spec, default_period
 )
 def test_short_runs_have_a_floor(steps: int, period: int) -> None:
     assert default_period(steps) == period
-    assert Job(DataRef("data"), Spec(steps=steps)).target_period == period
-    assert Job(DataRef("data"), Spec(steps=steps), target_period=3).target_period == 3
+    assert Spec.of(steps=steps).resolved().optimiser.target_period == period
+    assert Spec.of(steps=steps, target_period=3).resolved().optimiser.target_period == 3
 
 
 def test_studies_keep_theirs() -> None:
@@ -47,7 +48,7 @@ def test_studies_keep_theirs() -> None:
             own = experiment.at(scale)
             for data in experiment.data:
                 made = study.job(DataRef("d"), data.env, Method("bve"), {}, own, 0, experiment.spec)
-                found.add((own.steps, made.target_period))
+                found.add((own.steps, made.optimiser.target_period))
     assert sorted(found) == [
         (1_000, 1),
         (2_000, 2),

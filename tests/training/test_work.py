@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from rbve.data import Dataset, Episode
+from rbve.spec import Spec
 from rbve.training.run import train_members
-from rbve.training.spec import Job, Spec
 from rbve.training.work import SPEED, Work, check_work, of_program
 
 
@@ -36,7 +36,7 @@ def test_products_convolutions_and_loops_are_counted() -> None:
 
 
 def test_long_runs_draw_a_warning_and_large_updates_are_refused() -> None:
-    spec = Spec("iqn", steps=100_000, options={"samples": 64})
+    spec = Spec.of(algorithm="iqn", steps=100_000, samples=64).resolved()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_work(spec, Work(0.4 * SPEED, 0), 1)
@@ -47,7 +47,9 @@ def test_long_runs_draw_a_warning_and_large_updates_are_refused() -> None:
         check_work(spec, Work(0, 1e16), 1)
 
 
-def test_ten_thousand_actions_with_quantiles(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_ten_thousand_actions_with_quantiles(
+    small_job: Callable[..., Spec], tmp_path: Path
+) -> None:
     step = Episode.from_steps(np.zeros((2, 3)), [0], [1.0], terminated=True)
     other = Episode.from_steps(np.ones((2, 3)), [1], [0.0], terminated=True)
     data = Dataset.from_episodes([step, other], 10_000)
@@ -57,7 +59,7 @@ def test_ten_thousand_actions_with_quantiles(small_job: Callable[..., Job], tmp_
         train_members([job], [data], [tmp_path])  # warnings are errors here
 
 
-def test_memory_over_an_endless_episode(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_memory_over_an_endless_episode(small_job: Callable[..., Spec], tmp_path: Path) -> None:
     steps = 1_000_000
     made = Episode.from_steps(
         np.zeros((steps + 1, 1), np.float32), np.zeros(steps, int), np.arange(steps) % 2, True

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from typing import Any
 
 from rbve import algorithms
+from rbve.spec import Spec
 
-DATA = ("keep", "keep_seed", "side", "action")
-OWN_WAY = ("algorithm", "algorithm_version", "options", "steps", "env")  # told below
-WITHOUT_FLAG = ("eval_epsilon",)
+OWN_WAY = ("algorithm", "algorithm_version", "path", "fingerprint", "env", "group", "replicate")
 WITH_VALUE = ("rescale",)  # true, false, or left to the memory
 
 
@@ -27,54 +26,31 @@ def defaults(algorithm: str) -> dict[str, Any]:
 
 def settings(job: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the algorithm that differ from its defaults."""
-    usual = defaults(job["spec"]["algorithm"])
-    own = {**job["config"], **job["spec"]["options"]}
-    return {name: value for name, value in own.items() if usual.get(name) != value}
+    usual = defaults(job["algorithm"])
+    return {name: value for name, value in job["settings"].items() if usual.get(name) != value}
 
 
 def command(job: Mapping[str, Any]) -> str:
-    """A line for a shell; ValueError where `rbve train` has no flag for what the run did."""
+    """A line for a shell; ValueError where `rbve train` cannot say what the run did."""
     return shlex.join(["rbve", "train", job["data"]["path"], *arguments(job)])
 
 
 def arguments(job: Mapping[str, Any]) -> Iterator[str]:
-    from rbve.training.spec import DataRef, Job, Spec
-
-    spec = job["spec"]
-    # Some defaults depend on the memory, which itself is to be told.
-    usual = {**asdict(Spec(steps=spec["steps"], memory=spec.get("memory", 0))), "memory": 0}
-    for name in WITHOUT_FLAG:
-        if spec[name] != usual[name]:
-            raise ValueError(f"`rbve train` has no flag for {name}={spec[name]}")
-    yield from ("--algorithm", spec["algorithm"])
+    spec = Spec.from_json(job)
+    yield from ("--algorithm", spec.algorithm)
     for name, value in settings(job).items():
         yield from ("--set", f"{name}={written(value)}")
-    if spec["steps"] != Spec().steps:
-        yield from ("--steps", str(spec["steps"]))
-    yield from ("--env", spec["env"] or "none")
-    yield from differing(job["data"], DATA, asdict(DataRef("")))
-    flags = [name for name in usual if name not in (*OWN_WAY, *WITHOUT_FLAG)]
-    yield from differing(spec, flags, usual)
-    own = asdict(Job(DataRef(""), Spec(steps=spec["steps"])))
-    yield from differing(job, ("learning_rate", "target_period", "seed"), own)
-
-
-def differing(
-    own: Mapping[str, Any], names: Iterable[str], usual: Mapping[str, Any]
-) -> Iterator[str]:
-    for name in names:
-        value = own.get(name, usual[name])  # rows of earlier versions lack what came later
-        if value == usual[name] or (isinstance(value, list) and tuple(value) == usual[name]):
-            continue
+    yield from ("--env", spec.evaluation.env or "none")
+    for name, value in spec.differences().items():
         flag = f"--{name.replace('_', '-')}"
-        if name in WITH_VALUE:
-            yield from (flag, str(value))
-        elif isinstance(value, bool):
+        if name in OWN_WAY:
+            continue
+        if isinstance(value, bool) and name not in WITH_VALUE:
             yield flag if value else flag.replace("--", "--no-", 1)
-        elif isinstance(value, list):
+        elif isinstance(value, tuple):
             yield from (flag, *map(str, value))
         else:
-            yield from (flag, written(value))
+            yield from (flag, str(value) if name in WITH_VALUE else written(value))
 
 
 def written(value: Any) -> str:

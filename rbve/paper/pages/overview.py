@@ -85,21 +85,21 @@ def sizes(runs: Sequence[Run]) -> tuple[str, ...]:
     """The last COLUMNS, as the runs' own specifications have them."""
     if not runs:
         return (ABSENT,) * 6
-    specs = [run.spec["spec"] for run in runs]
+    lengths = ("steps", "every", "final_evaluations")
     datasets: dict[Any, set[int]] = {}
     settings: dict[Any, set[str]] = {}
     for each in (final_of(run, {}) for run in runs):
         datasets.setdefault(each.problem, set()).add(each.seed)
         settings.setdefault((each.problem, shown(each)), set()).add(each.settings)
-    last = [averaged(s["steps"], s["every"], s["final_evaluations"]) for s in specs]
+    last = [averaged(*(run.field(name) for name in lengths)) for run in runs]
     return (
         span(len(seeds) for seeds in datasets.values()),
-        span(s["steps"] for s in specs),
-        f"{span(run.spec['target_period'] for run in runs)} updates",
-        span(s["batch_size"] for s in specs),
+        span(run.field("steps") for run in runs),
+        f"{span(run.field('target_period') for run in runs)} updates",
+        span(run.field("batch_size") for run in runs),
         span(len(each) for each in settings.values()),
-        f"{span(s['eval_episodes'] for s in specs)} episodes every "
-        f"{span(s['every'] for s in specs)} updates, the last {span(last)} averaged",
+        f"{span(run.field('eval_episodes') for run in runs)} episodes every "
+        f"{span(run.field('every') for run in runs)} updates, the last {span(last)} averaged",
     )
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from support.studies import write_store
 
-from rbve import api, cli
+from rbve import cli
 from rbve.paper import experiments
 from rbve.paper import reproduce as study
 from rbve.paper.experiments import Experiment, Scale
 from rbve.paper.pages.command import command, settings
-from rbve.training.spec import DataRef, Job, Spec, resolve
+from rbve.spec import Spec
 
 TINY = Scale(datasets=2, steps=40, episodes=0.005, settings=5, evaluations=2)
 
@@ -46,13 +46,13 @@ def on_catch(experiment: Experiment) -> Experiment:
     return dataclasses.replace(experiment, data=tuple(data))
 
 
-def parsed(line: str, monkeypatch: pytest.MonkeyPatch) -> Job:
+def parsed(line: str, monkeypatch: pytest.MonkeyPatch) -> Spec:
     """The one job a command line asks for, read by the program's own parser."""
 
     def capture(members, *rest, **options):
         raise Captured(members)
 
-    monkeypatch.setattr(api.local, "run", capture)
+    monkeypatch.setattr("rbve.sweep.run.run_jobs", capture)
     program, *arguments = shlex.split(line)
     assert program == "rbve"
     with pytest.raises(Captured) as caught:
@@ -73,7 +73,10 @@ def test_every_run_of_every_experiment(out: Path, monkeypatch: pytest.MonkeyPatc
     kinds = {
         (job.data.path, job.data.keep, job.data.side, job.data.action): job for job in jobs.values()
     }
-    methods = {(job.program, str(job.config), job.learning_rate): job for job in jobs.values()}
+    methods = {
+        (job.program, str(job.load_config()), job.optimiser.learning_rate): job
+        for job in jobs.values()
+    }
     assert len(kinds) >= 10
     assert len(methods) >= 60
     for job in {**kinds, **methods}.values():
@@ -84,7 +87,7 @@ def test_every_run_of_every_experiment(out: Path, monkeypatch: pytest.MonkeyPatc
 def test_every_flag(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(out)
     some = study.jobs(trained()[0], TINY, Path("s"))[0]
-    plan = Spec(
+    job = Spec.of(
         algorithm="bcq",
         hidden=(32, 16, 8),
         rows="memory",
@@ -97,10 +100,18 @@ def test_every_flag(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         every=7,
         env=None,
         eval_episodes=5,
-    )
-    spec, config = resolve(plan, {"threshold": 0.1, "double": "false"})
-    data = dataclasses.replace(some.data, keep=0.5, keep_seed=4, side="above", action="executed")
-    job = Job(data, spec, config, learning_rate=1e-3, target_period=3, seed=9)
+        eval_epsilon=0.25,
+        data=some.data,
+        keep=0.5,
+        keep_seed=4,
+        side="above",
+        action="executed",
+        learning_rate=1e-3,
+        target_period=3,
+        seed=9,
+        threshold=0.1,
+        double="false",
+    ).resolved()
     line = command(job.to_json())
     assert parsed(line, monkeypatch).id == job.id
     assert "--set threshold=0.1" in line
@@ -113,29 +124,23 @@ def test_with_memory(out: Path, monkeypatch: pytest.MonkeyPatch, units: int, res
     """What is rescaled without a word depends on the memory."""
     monkeypatch.chdir(out)
     windows = {"sequence": 10, "burn_in": 5} if units else {}
-    plan = Spec("rdqn", memory=units, rescale=rescale, **windows)  # type: ignore[arg-type]
-    spec, config = resolve(plan, {})
-    job = Job(study.jobs(trained()[0], TINY, Path("s"))[0].data, spec, config)
+    data = study.jobs(trained()[0], TINY, Path("s"))[0].data
+    own = {"memory": units, "rescale": rescale, **windows}
+    job = Spec.of(algorithm="rdqn", data=data, **own).resolved()
     line = command(job.to_json())
     assert parsed(line, monkeypatch).id == job.id
     assert ("--rescale" in line) == (rescale != (units > 0))
 
 
 def test_defaults_are_left_out() -> None:
-    plain = Job(DataRef("my data/0"), *resolve(Spec(algorithm="rbve", env="catch"), {}))
+    plain = Spec.of(path="my data/0", env="catch").resolved()
     assert command(plain.to_json()) == "rbve train 'my data/0' --algorithm rbve --env catch"
     assert settings(plain.to_json()) == {}
-    nowhere = dataclasses.replace(plain, spec=dataclasses.replace(plain.spec, env=None))
+    nowhere = plain.varied(env=None)
     assert command(nowhere.to_json()).endswith("--env none")
 
 
-def test_what_has_no_flag_is_said() -> None:
-    spec, config = resolve(Spec(algorithm="bve", eval_epsilon=0.25), {})
-    with pytest.raises(ValueError, match=r"no flag for eval_epsilon=0\.25"):
-        command(Job(DataRef("d"), spec, config).to_json())
-
-
 def test_an_algorithm_that_is_not_at_hand_shows_all_its_settings() -> None:
-    job = Job(DataRef("d"), Spec(algorithm="gone.py", options={"a": True}), {"b": 0.5}).to_json()
+    job = Spec.of(path="d", algorithm="gone.py", b=0.5, a=True).to_json()
     assert settings(job) == {"b": 0.5, "a": True}
     assert "--algorithm gone.py --set b=0.5 --set a=true" in command(job)
