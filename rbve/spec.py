@@ -161,9 +161,12 @@ class Spec:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """Of what `to_json` gives."""
+        layout = cls._layout()
         flat: dict[str, Any] = {}
         for name, value in content.items():
-            flat |= value if name in cls._layout().parts else {name: value}
+            flat |= value if name in layout.parts else {name: value}
+        if unknown := [name for name in flat if name not in layout.part_of]:
+            raise ValueError(f"no field of a run: {', '.join(unknown)}")
         return cls().varied(**flat)
 
     @property

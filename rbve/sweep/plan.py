@@ -52,7 +52,7 @@ class Bundle(NamedTuple):
         schema.check(content, _FILE, f"{file}: not a bundle of jobs")
         try:
             jobs = tuple(map(Spec.from_json, content["jobs"]))
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{file}: not a bundle of jobs of this version ({error})") from None
         if not jobs:
             raise ValueError(f"{file}: a bundle without jobs")
