@@ -28,7 +28,6 @@ MOST_BYTES = 1 << 28  # of a file of rows, unpacked; a study of a thousand runs 
 LONGEST_LINE = 1 << 24
 
 FINISHED = "finished"  # the metric of the last row of a run that came to its end, value 1
-OUTSIDE = "values_outside"  # share of claimed values outside the returns that rewards allow
 TOLERATED_OUTSIDE = 0.05  # so little of it is not worth a word
 
 DAMAGE = (ValueError, KeyError, TypeError, IndexError, RecursionError)

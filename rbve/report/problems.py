@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from rbve.evaluation.metric import registered
 from rbve.report import atari, table
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.filter_table import filter_table
@@ -218,8 +219,8 @@ def row(method: Method, measure: str) -> Series:
 
 
 def middle(found: Estimate, measure: str) -> tuple[float, float | None, float | None]:
-    """A single run can dwarf the rest of the errors, so they are told by their median."""
-    if measure == "overestimation":
+    """By the statistic of the metric."""
+    if registered()[measure].statistic == "median":
         return found.median, None, None
     return found.mean, found.low, found.high
 

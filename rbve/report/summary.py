@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from rbve.evaluation import metric
 from rbve.report import statistics
 from rbve.report.identity import dataset_of, problem_of
 from rbve.report.labels import (
@@ -35,9 +36,8 @@ from rbve.report.labels import (
     ramp,
 )
 from rbve.report.statistics import Estimate
-from rbve.rows import OUTSIDE, Run
+from rbve.rows import Run
 
-MEASURES = ("return", "normalised_return", "overestimation", "value_error", "action_gap")
 # How often is measured does not make a method; the network's seed and its data are its members.
 NOT_A_SETTING = {"env", "every", "eval_episodes", "legal"}
 
@@ -72,16 +72,15 @@ class Method:
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
-        return {name: statistics.estimate(self.finals(name), self.datasets) for name in MEASURES}
+        """Final figures of every metric that tables show."""
+        return {
+            name: statistics.estimate(self.finals(name), self.datasets)
+            for name in metric.tabulated()
+        }
 
     @cached_property
     def train_loss(self) -> Estimate:
         return statistics.estimate((run.last("train/loss") for run in self.runs), self.datasets)
-
-    @cached_property
-    def values_outside(self) -> Estimate:
-        """Share of claimed values outside the returns that the rewards of the data allow."""
-        return statistics.estimate(self.finals(OUTSIDE), self.datasets)
 
     @cached_property
     def curve(self) -> list[tuple[int, Estimate]]:

@@ -9,25 +9,15 @@ from typing import Any, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
+from rbve.evaluation import metric
+from rbve.evaluation.metric import Metric
 from rbve.report import sheet
 from rbve.report.chart import minus
 from rbve.report.labels import CLIPPED, REFERENCES
 from rbve.report.statistics import Estimate
-from rbve.report.summary import MEASURES, Method, Problem
+from rbve.report.summary import Method, Problem
 
 ABSENT = "–"
-EVALUATED = (
-    "method",
-    "n",
-    "final return [95%]",
-    "normalised",
-    "over-estimation (median)",
-    "value error",
-    "action gap",
-    "diverged",
-)
-DATA_ONLY = ("method", "n", "last training loss", "diverged")
-OUTSIDE = "values outside"  # runs of earlier versions did not measure it
 
 
 class Line(NamedTuple):
@@ -37,22 +27,31 @@ class Line(NamedTuple):
     cells: tuple[str, ...]
 
 
+def shown_metrics(problem: Problem) -> list[Metric]:
+    """Those of its table, in the order of their columns."""
+    return [
+        each
+        for name, each in metric.tabulated().items()
+        if (each.always and problem.evaluated)
+        or any(method.estimates[name].n for method in problem.methods)
+    ]
+
+
 def columns(problem: Problem) -> tuple[str, ...]:
-    known = EVALUATED if problem.evaluated else DATA_ONLY
-    return (*known[:-1], OUTSIDE, known[-1]) if has_outside(problem) else known
-
-
-def has_outside(problem: Problem) -> bool:
-    return any(method.values_outside.n for method in problem.methods)
+    loss = () if problem.evaluated else ("last training loss",)
+    headings = (each.heading for each in shown_metrics(problem))
+    return ("method", "n", *loss, *headings, "diverged")
 
 
 def lines(problem: Problem) -> list[Line]:
     places = return_places(problem)
+    known = shown_metrics(problem)
     result = []
     for method in problem.methods:
-        found = evaluated_cells(method, places) if problem.evaluated else data_only_cells(method)
-        outside = (percent(method.values_outside.mean),) if has_outside(problem) else ()
-        result.append(Line(method, (*found[:-1], *outside, found[-1])))
+        loss = () if problem.evaluated else (figure(method.train_loss, method),)
+        figures = (cell(each, method, places) for each in known)
+        cells = (method.name, str(method.n), *loss, *figures, str(method.diverged))
+        result.append(Line(method, cells))
     if not problem.evaluated:
         return result
     blank = ("",) * (len(columns(problem)) - 3)
@@ -64,24 +63,21 @@ def lines(problem: Problem) -> list[Line]:
     return result
 
 
-def evaluated_cells(method: Method, places: int) -> tuple[str, ...]:
-    found = method.estimates
-    over = found["overestimation"]
-    return (
-        method.name,
-        str(method.n),
-        interval(found["return"], places) + share(found["return"], method),
-        number(found["normalised_return"].mean, 1),
-        number(over.median) + share(over, method),
-        number(found["value_error"].mean) + share(found["value_error"], method),
-        number(found["action_gap"].mean) + share(found["action_gap"], method),
-        str(method.diverged),
-    )
+def cell(shown: Metric, method: Method, return_decimals: int) -> str:
+    """A metric of a method's runs, in the form the metric asks for."""
+    found = method.estimates[shown.name]
+    if shown.style == "percent":
+        return percent(found.mean)
+    if shown.style == "score":
+        return number(found.mean, 1)
+    if shown.statistic == "interval":
+        places = return_decimals if shown.name == "return" else None
+        return interval(found, places) + share(found, method)
+    return figure(found, method, shown.statistic == "median")
 
 
-def data_only_cells(method: Method) -> tuple[str, ...]:
-    loss = number(method.train_loss.mean) + share(method.train_loss, method)
-    return method.name, str(method.n), loss, str(method.diverged)
+def figure(found: Estimate, method: Method, median: bool = False) -> str:
+    return number(found.median if median else found.mean) + share(found, method)
 
 
 def percent(value: float | None) -> str:
@@ -209,8 +205,7 @@ def method_json(method: Method) -> dict[str, Any]:
         "settings": method.settings,
         "n": method.n,
         "diverged": method.diverged,
-        **{name: estimate_json(method.estimates[name]) for name in MEASURES},
-        "values_outside": estimate_json(method.values_outside),
+        **{name: estimate_json(each) for name, each in method.estimates.items()},
         "train_loss": estimate_json(method.train_loss),
         "jobs": [run.job for run in method.runs],
     }
@@ -223,7 +218,7 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
 
 def as_csv(problems: Sequence[Problem]) -> str:
     """One line per method and per reference return."""
-    measures = [*MEASURES, "values_outside", "train_loss"]
+    measures = [*metric.tabulated(), "train_loss"]
     statistics = [f"{name}_{field}" for name in measures for field in Estimate._fields]
     names = ["problem", "env", "kind", "method", "algorithm", "runs", "diverged", *statistics]
     found: list[dict[str, Any]] = []

@@ -63,7 +63,8 @@ def overestimation_words(problem: Problem) -> list[str]:
 
 
 def outside_words(problem: Problem) -> list[str]:
-    shares = {m.name: m.values_outside.mean for m in problem.methods if m.values_outside.n}
+    found = {m.name: m.estimates["values_outside"] for m in problem.methods}
+    shares = {name: each.mean for name, each in found.items() if each.n}
     high = [
         f"{name} {table.percent(share)}"
         for name, share in shares.items()

@@ -8,23 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rbve.evaluation.metric import registered
 from rbve.report import statistics
 from rbve.report.across import interval, median_of_tasks
 from rbve.report.chart import Point, Scale
 from rbve.report.statistics import Floats, logarithm
 from rbve.report.table import number
 
-NAMES = {
-    "normalised_return": "normalised score",
-    "return": "return",
-    "overestimation": "over-estimation error",
-    "start_overestimation": "over-estimation error at the first state",
-    "value_error": "value error, Q − G",
-    "action_gap": "action gap",
-}
+NAMES = {name: each.label for name, each in registered().items()}
 # They span a dozen powers of ten: centre and interval are taken of ±log₁₀(1 + |x|), turned back.
-FOLDED = {"overestimation", "start_overestimation", "value_error"}
-NEVER_BELOW_0 = {"overestimation", "start_overestimation", "action_gap"}  # nor are their intervals
+FOLDED = {name for name, each in registered().items() if each.logarithmic}
+# Nor are their intervals below 0.
+NEVER_BELOW_0 = {name for name, each in registered().items() if each.nonnegative}
 FOLDED_WORDS = "mean over datasets of log₁₀(1 + x), turned back"
 SIGNED_WORDS = "mean over datasets of ±log₁₀(1 + |x|), turned back"
 MEAN_WORDS = "mean over datasets"
