@@ -24,12 +24,14 @@ def render(template: str, **values: Any) -> Markup:
 
 def whole(template: str, figures: Iterable[figure.Figure] = (), **values: Any) -> str:
     """A whole page; Vega is in it if it has figures."""
+    drawn = list(figures)
     return render(
         template,
+        figures=drawn,
         styles=Markup("".join(web(name) for name in STYLES)),
         scripts=Markup("".join(web(name) for name in SCRIPTS)),
         themes=embedded(themes()),
-        vega=Markup(vega()) if list(figures) else "",
+        vega=Markup(vega()) if drawn else "",
         **values,
     )
 
@@ -68,6 +70,7 @@ def themes() -> dict[str, Any]:
     return {
         "light": {"config": theme.config(page=True), "card": theme.CARD},
         "dark": {"config": theme.config(dark=True, page=True), "card": theme.DARK[theme.CARD]},
+        "swap": theme.DARK,
         "dashes": ["", *(" ".join(map(str, dashes)) for dashes in theme.DASHES[1:])],
     }
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
+from support.scene import scene
 
 from rbve.audit import Audit, audit
 from rbve.data import Dataset, Episode
 from rbve.report import audit_figures as figures
 from rbve.report.audit_page import document
+from rbve.report.figure import Figure
 
 MANY = tuple(f"antibiotic, broad spectrum, dose {k}" for k in range(80))
 
@@ -28,30 +28,39 @@ def many() -> Audit:
     return audit(Dataset.from_episodes(episodes, MANY))
 
 
-def chart(page: str, name: str) -> str:
-    return page[page.index(f'<figure id="{name}">') :].split("</figure>")[0]
+def drawn(found: Audit, name: str) -> Figure:
+    return next(each for each in figures.figures(found) if each.name == name)
 
 
 def test_shares_are_of_all_decisions_and_the_rest_is_told(many: Audit) -> None:
-    drawn = chart(document(many, "many"), "actions")
-    shares = [float(found) for found in re.findall(r">([\d.]+)%</text>", drawn)]
+    figure = drawn(many, "actions")
+    shares = [100 * row["share"] for row in figure.rows]
     assert len(shares) == 24
-    assert sum(shares) == pytest.approx(100, abs=1)
+    assert sum(shares) == pytest.approx(100)
     assert shares[0] == pytest.approx(10, abs=1)  # the most frequent comes first, declared last
     assert shares[1:23] == sorted(shares[1:23], reverse=True)
     assert max(shares[1:23]) < 2
     assert shares[23] == pytest.approx(60, abs=5)
-    assert ">57 other actions</text>" in drawn
-    assert "the 23 most frequent of 80; shares of all decisions" in drawn
-    assert ">57 other actions</text>" in chart(document(many, "many"), "regions")
+    assert figure.note == "the 23 most frequent of 80; shares of all decisions"
+    (view,), texts = scene(figure)
+    assert f"{shares[0]:.1f}%" in texts
+    wide = [each["width"] for each in view.marks("rect", figures.BAR, points=True)]
+    assert np.array(wide) / wide[0] == pytest.approx(np.array(shares) / shares[0])
+    for name in ("actions", "regions"):
+        ((view,), _) = scene(drawn(many, name))
+        assert view.axes["y"][-1][1] == "57 other actions"
 
 
 def test_labels_differ_and_names_stand_in_full_beside(many: Audit) -> None:
-    page = document(many, "many")
     for name in ("actions", "regions"):
-        labels = re.findall(r"</title>([^<]+)</text>", chart(page, name))
-        assert len(set(labels)) == len(labels) == 23
-        assert "<title>antibiotic, broad spectrum, dose 79</title>" in chart(page, name)
+        figure = drawn(many, name)
+        ((view,), _) = scene(figure)
+        labels = [text for _, text in view.axes["y"]]
+        assert len(set(labels)) == len(labels) == 24
+        # The pointer and the numbers tell the full name.
+        assert "action" in figure.columns
+        assert any(row["action"] == "antibiotic, broad spectrum, dose 79" for row in figure.rows)
+    page = document(many, "many")
     assert "All 80 actions, their names in full" in page
     assert all(f'<th scope="row">{name}</th>' in page for name in MANY)
 
@@ -80,24 +89,35 @@ def test_few_actions_keep_their_order_and_need_no_table(walk_log: Dataset) -> No
     assert "names in full" not in document(found, "few")
 
 
-def kinds(rows: list[figures.Row], legal: list[list[int]] | None) -> list[str]:
-    cells = [[9, 0, 0]]
-    drawn = figures.regions(rows, cells, legal, 5).svg
-    return re.findall(r'<rect class="(heat|none|illegal)"', drawn)[:3]
+TAKEN, LEGAL, UNDER, NEVER = "taken", "legal, under 5 rows", "under 5 rows", "never legal there"
 
 
 def test_illegal_looks_unlike_never_taken() -> None:
     rows = figures.action_rows(["a", "b", "c"], [9, 0, 0])
-    assert kinds(rows, [[9, 9, 0]]) == ["heat", "none", "illegal"]
-    assert kinds(rows, None) == ["heat", "none", "none"]
+    figure = figures.regions(rows, [[9, 0, 0]], [[9, 9, 0]])
+    assert [row["series"] for row in figure.rows] == [TAKEN, LEGAL, NEVER]
+    (view,), _ = scene(figure)
+    looks = [each.get("fill") for each in view.marks("rect", points=True)]
+    assert len(set(looks)) == 3
+    plain = figures.regions(rows, [[9, 0, 0]], None)
+    assert [row["series"] for row in plain.rows] == [TAKEN, UNDER, UNDER]
+
+
+def test_regions_are_as_wide_as_their_visits() -> None:
+    rows = figures.action_rows(["a", "b"], [40, 20])
+    (view,), _ = scene(figures.regions(rows, [[30, 10], [10, 10]], None))
+    cells = view.marks("rect", points=True)
+    wide = cells[0]["width"]
+    assert [each["width"] for each in cells] == pytest.approx([wide, wide, wide / 2, wide / 2])
+    # The stronger, the more often it was taken there.
+    assert [round(each["fillOpacity"], 2) for each in cells] == [1, 0.39, 0.69, 0.69]
 
 
 def test_the_legend_says_which_is_which(masked_log: Dataset, walk_log: Dataset) -> None:
-    masked = chart(document(audit(masked_log), "masked"), "regions")
-    assert "legal, under 5 rows</text>" in masked
-    assert "never legal there</text>" in masked
-    assert '<rect class="illegal"' in masked
-    plain = chart(document(audit(walk_log), "plain"), "regions")
-    assert ">under 5 rows</text>" in plain
-    assert "legal" not in plain.split("<defs>")[0]
-    assert "never legal" not in plain
+    masked = drawn(audit(masked_log), "regions")
+    assert [entry.name for entry in masked.legend] == [TAKEN, LEGAL, NEVER]
+    assert any(row["series"] == NEVER for row in masked.rows)
+    assert {TAKEN, LEGAL, NEVER} <= set(scene(masked)[1])
+    plain = drawn(audit(walk_log), "regions")
+    assert [entry.name for entry in plain.legend] == [TAKEN, UNDER]
+    assert "legal" not in plain.words

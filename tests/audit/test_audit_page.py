@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.scene import scene
 
 from rbve.audit import Audit, audit
 from rbve.audit.measure import Histogram
@@ -49,7 +50,7 @@ class Tree(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         held = dict(attrs)
         self.seen.append(tag)
-        if held.get("role") == "img":
+        if held.get("aria-roledescription") == "chart":
             self.images.append(held["aria-label"] or "")
         if held.get("id"):
             self.ids.append(held["id"] or "")
@@ -75,11 +76,17 @@ def test_a_page_is_whole_and_needs_no_network(fine: Audit, tmp_path: Path) -> No
     page = path.read_text()
     tree = read(page)
     assert len(tree.ids) == len(set(tree.ids))
-    assert not re.search(r"https?://|<script|<link|@import|src=", page)
+    own = re.sub(r'<script id="vega">.*?</script>', "", page, flags=re.DOTALL)
+    assert len(own) < 0.3e6 < len(page) < 2e6
+    assert set(re.findall(r"https?://[^\"']*", own)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<link|@import|src=", own)
     assert tree.seen.count("h1") == 1
-    tables = [tag for tag in tree.seen if tag in ("table", "caption")]
-    assert tables == ["table", "caption"] * (len(tables) // 2)
-    assert "logs/&lt;b&gt;&quot;x&quot; &amp; [red]" in page
+    # Tables have a caption, or are the numbers of a figure and told of by its title.
+    tables = re.findall(r"<table[^>]*>(<caption>)?", own.split("<script>")[0])
+    figures = tree.seen.count("figure")
+    assert tables.count("<caption>") == len(tables) - figures >= 3
+    assert len(re.findall('aria-label="Numbers: ', page)) == figures
+    assert "logs/&lt;b&gt;&#34;x&#34; &amp; [red]</h1>" in page
 
 
 def test_charts_carry_words(fine: Audit) -> None:
@@ -162,13 +169,27 @@ def test_a_spark_line_shows_where_there_is_nothing() -> None:
     assert spark(Histogram([0, 1], [5])) == ""
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0, 10, [0, 2, 4, 6, 8, 10]), (-1, 1, [-1, -0.5, 0, 0.5, 1]), (3, 3, [3])],
-)
-def test_ticks_are_round(low: float, high: float, expected: list[float]) -> None:
-    assert figures.ticks(low, high, 5) == pytest.approx(expected)
+def test_bars_are_as_high_as_their_counts() -> None:
+    data = Histogram([-0.5, 0.5, 1.5, 2.5], [4, 0, 2])
+    (view,), texts = scene(figures.histogram("n", "Title", data, "steps", 0.6))
+    first, none, last = view.marks("rect", figures.BAR, points=True)
+    assert first["height"] == pytest.approx(2 * last["height"])
+    assert none["height"] == 0
+    assert view.value("x", first["x"]) == pytest.approx(-0.5)
+    assert view.value("x", last["x"] + last["width"]) == pytest.approx(2.5)
+    # Ticks of counts are whole.
+    assert [text for _, text in view.axes["x"]] == ["0", "1", "2"]
+    assert all("." not in text for _, text in view.axes["y"])
+    assert "mean 0.6" in texts
+    assert "steps" in texts
 
 
-def test_ticks_of_counts_are_whole() -> None:
-    assert figures.ticks(0, 2, 6, integers=True) == [0, 1, 2]
+def test_curves_reach_the_cap(fine: Audit) -> None:
+    (found,) = [each for each in figures.figures(fine) if each.name == "values"]
+    (view,), texts = scene(found)
+    lines = view.marks("line", "#d62410")
+    assert [each["x"] for each in lines] == sorted(each["x"] for each in lines)
+    heights = [each["y"] for each in lines]
+    assert heights == sorted(heights, reverse=True)
+    assert 0 <= min(heights) <= max(heights) <= view.height
+    assert {entry.name for entry in found.legend} <= set(texts)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
-from support.browser import BROWSER, QUIET, needs_browser
+from support.browser import Tab, needs_browser
+from support.images import pixels
 
 from rbve.audit import audit
 from rbve.data import Dataset
 from rbve.report.audit_page import write
-
-BARS = {"light": (0x3B, 0x6E, 0xA5), "dark": (0x6E, 0xA3, 0xDC)}
 
 pytestmark = needs_browser
 
@@ -27,39 +24,42 @@ def page(walk_log: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(found, tmp_path_factory.mktemp("page") / "audit.html", "walk")
 
 
-def browse(page: Path, tmp_path: Path, *options: str) -> str:
-    command = [
-        str(BROWSER), *QUIET, f"--user-data-dir={tmp_path / 'profile'}", *options, page.as_uri()
-    ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+def contrast(first: np.ndarray, second: np.ndarray) -> float:
+    """As WCAG counts it."""
+
+    def luminance(colour: np.ndarray) -> float:
+        share = np.asarray(colour) / 255
+        linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_screenshot(page: Path, tmp_path: Path, scheme: str) -> None:
-    # Blink's preferredColorScheme: 0 is dark, 1 is light.
-    setting = f"--blink-settings=preferredColorScheme={int(scheme == 'light')}"
-    file = tmp_path / "page.png"
-    browse(page, tmp_path, setting, "--window-size=1200,2000", f"--screenshot={file}")
-    pixels = imread(file)[..., :3]
-    background = pixels[5, 5]
-    assert (background.mean() > 0.9) == (scheme == "light")
-    bars = np.abs(pixels - np.array(BARS[scheme]) / 255).max(axis=-1) < 0.03
-    assert bars.sum() > 5000
+def test_screenshot(browser: Tab, page: Path, scheme: str) -> None:
+    browser.open(page, 1200, 2000, dark=scheme == "dark")
+    assert browser.errors == []
+    image = pixels(browser.screenshot()).astype(int)
+    background = image[5, 5]
+    assert (background.mean() > 230) == (scheme == "light")
+    fill = browser.run("document.querySelector('#actions .mark-rect path').getAttribute('fill')")
+    bar = np.array([int(fill[k : k + 2], 16) for k in (1, 3, 5)])
+    assert (np.abs(image - bar).max(axis=-1) < 8).sum() > 5000
+    assert contrast(bar, background) > 4
+    assert browser.requests == [page.as_uri()]
 
 
-def test_a_phone_scrolls_down_only(page: Path, tmp_path: Path) -> None:
-    """In a frame 390 pixels wide nothing reaches beyond, but what scrolls by itself."""
-    frame = tmp_path / "frame.html"
-    frame.write_text(
-        f'<iframe id="f" width="390" height="800" srcdoc="{escaped(page)}"></iframe>'
-        "<script>onload = () => { const root = document.getElementById('f').contentDocument."
-        "documentElement; document.title = root.scrollWidth + ' of ' + root.clientWidth; };"
-        "</script>"
-    )
-    document = browse(frame, tmp_path, "--dump-dom", "--virtual-time-budget=3000")
-    wide, held = document.split("<title>")[1].split("</title>")[0].split(" of ")
-    assert int(wide) == int(held) <= 390
+def test_a_phone_scrolls_down_only(browser: Tab, page: Path) -> None:
+    """Nothing reaches beyond 390 pixels, but what scrolls by itself."""
+    browser.open(page, 390, 800)
+    wide, held = browser.run("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide == held == 390
 
 
-def escaped(page: Path) -> str:
-    return page.read_text().replace("&", "&amp;").replace('"', "&quot;")
+def test_hover_tells_an_action(browser: Tab, page: Path) -> None:
+    browser.open(page)
+    browser.hover("#actions .mark-rect path")
+    first = browser.texts("#actions .tip > *")
+    assert first[0].startswith("action: ")
+    assert first[1].startswith("decisions: ")

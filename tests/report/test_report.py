@@ -1,6 +1,5 @@
 import csv
 import io
-import itertools
 import json
 import math
 import re
@@ -13,7 +12,6 @@ from support.reports import add_run, finals
 
 from rbve import rows
 from rbve.report import table, write_report
-from rbve.report.canvas import spread
 from rbve.report.summary import group
 from rbve.report.words import headline
 from rbve.rows import Row
@@ -284,14 +282,6 @@ def test_odd_names_survive(tmp_path):
     console = Console(file=io.StringIO(), width=200)
     console.print(table.table(group(rows.find([tmp_path]))[0]))
     assert "[bold]" in console.file.getvalue()
-
-
-def test_labels_keep_apart():
-    assert spread([0.1, 0.5], 0.1) == [0.1, 0.5]
-    places = spread([0.0, 0.0, 0.52, 0.99, 1.0, 1.0], 0.1)
-    assert all(b - a > 0.1 - 1e-9 for a, b in itertools.pairwise(places))
-    assert places[0] >= 0.0
-    assert places[-1] <= 1.0
 
 
 def test_no_runs_is_an_error(tmp_path):

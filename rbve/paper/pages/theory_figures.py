@@ -22,7 +22,8 @@ from rbve.paper.pages.theory_grids import families, layouts, margins, policies
 from rbve.report import statistics
 from rbve.report.canvas import INK, style
 from rbve.report.chart import Chart, Panel, Point, Series
-from rbve.report.chart_image import draw as draw_chart
+from rbve.report.chart_spec import figure_of
+from rbve.report.figure import png
 from rbve.report.labels import METHODS
 from rbve.report.page import Picture
 from rbve.rows import Run
@@ -284,5 +285,5 @@ class Drawing(NamedTuple):
 def draw(experiment: str, runs: Sequence[Run]) -> list[Drawing]:
     """All figures of a theory experiment, as files."""
     found = [(each.name, each.files["png"]) for each in pictures(experiment, runs)]
-    found += [(each.name, draw_chart(each)[0]) for each in charts(experiment, runs)]
+    found += [(each.name, png(figure_of(each))) for each in charts(experiment, runs)]
     return [Drawing(name.removeprefix("theory-"), png) for name, png in found]

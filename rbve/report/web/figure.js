@@ -239,6 +239,7 @@ function adapted(part, night, bare, key = "") {
 
 /** A colour for a dark page: mixed with white until it stands out; black turns nearly white. */
 function lighter(colour) {
+  if (colour in THEMES.swap) return THEMES.swap[colour];
   const parts = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
   const contrast = luminance(parts) < 0.03 ? 12 : 4.5;
   for (let share = 0; share <= 1; share += 0.05) {
