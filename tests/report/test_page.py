@@ -194,8 +194,8 @@ def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:
 def test_scripts_and_styles_are_package_data() -> None:
     """Every file of the folder is used, small, and asks nothing of the network."""
     folder = Path(page.__file__).parent / "web"
-    assert {file.name for file in folder.iterdir()} == {"page.css", *STYLES, *SCRIPTS}
-    for name in ("page.css", *STYLES, *SCRIPTS):
+    assert {file.name for file in folder.iterdir()} == {"audit.css", *STYLES, *SCRIPTS}
+    for name in ("audit.css", *STYLES, *SCRIPTS):
         text = web(name)
         assert len(text.splitlines()) <= 350
         assert not re.search(r"fetch\(|XMLHttp|@import|url\(|innerHTML|eval\(", text)
