@@ -18,14 +18,12 @@ from rbve.behaviours import online_dqn, online_host, r2d2_options, record_memory
 from rbve.behaviours import record as recording
 from rbve.data import Dataset, Episode, load
 from rbve.data import convert as conversion
-from rbve.data.logs.options import LogOptions
 from rbve.data.manifest import fingerprint
 from rbve.evaluation import evaluate as evaluator
 from rbve.evaluation.actors import ScriptActor
 from rbve.evaluation.offline_case import run_warnings
 from rbve.evaluation.rollout import EvaluationPlan
 from rbve.policy import Policy
-from rbve.registry import did_you_mean
 from rbve.report import write_report
 from rbve.report.statistics import student_interval
 from rbve.schema import INT32
@@ -175,14 +173,14 @@ def convert(
     format: str | None = None,
     to: str | None = None,
     overwrite: bool = False,
-    **columns: Any,
+    **options: Any,
 ) -> Dataset:
     """Convert data of any format and open the result.
 
-    `columns` say which column of a CSV or Parquet log is what, such as episode="visit" or
-    observation=["age", "ward"]; they are the fields of rbve.data.logs.options.LogOptions.
+    `options` are those of the format, as `rbve convert --help` lists them: of a CSV or Parquet log
+    which column is what, such as episode="visit" or observation=["age", "ward"].
     """
-    for note in conversion.convert(src, dst, format, to, log_options(columns), overwrite):
+    for note in conversion.convert(src, dst, format, to, options, overwrite):
         warnings.warn(note, stacklevel=2)
     return load(dst, to)
 
@@ -193,25 +191,15 @@ def inspect(
     beta: float = 0.5,
     *,
     format: str | None = None,
-    **columns: Any,
+    **options: Any,
 ) -> Audit:
-    """Audit a dataset of any format: `verdict`, `findings` with remedies, and every figure."""
+    """Audit a dataset of any format: `verdict`, `findings` with remedies, and every figure.
+
+    `options` are those of the format, as rbve.convert takes them.
+    """
     if isinstance(data, Dataset):
         return audit(data, gamma, beta)
-    return audit_path(Path(data), format, log_options(columns), gamma, beta)
-
-
-def log_options(columns: dict[str, Any]) -> LogOptions:
-    known = [field.name for field in dataclasses.fields(LogOptions)]
-    for name in columns:
-        if name not in known:
-            raise ValueError(
-                f"unknown option {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}"
-            )
-    listed: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in columns.items()
-    }
-    return LogOptions(**listed)
+    return audit_path(Path(data), format, options, gamma, beta)
 
 
 def train(

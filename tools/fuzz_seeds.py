@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from rbve.data import Dataset, Episode, rlu_examples, write
+from rbve.data import Dataset, Episode, write
 from rbve.data.features import Feature, Features
-from rbve.data.tfrecord import example, write_shard
+from rbve.data.rlu import examples
+from rbve.data.rlu.tfrecord import example, write_shard
 
 Files = dict[str, bytes]
 
@@ -166,13 +167,13 @@ def tfrecords() -> dict[str, tuple[dict[str, Any], ...]]:
             ("observations_pixels", colour),
         ):
             if name in record:
-                record[name] = [rlu_examples.png(pixels)] * len(record[name])
+                record[name] = [examples.png(pixels)] * len(record[name])
         return record
 
     makers = {
-        "sarsa": rlu_examples.sarsa,
-        "atari": rlu_examples.atari,
-        "bsuite": rlu_examples.bsuite,
-        "dmlab": rlu_examples.dmlab,
+        "sarsa": examples.sarsa,
+        "atari": examples.atari,
+        "bsuite": examples.bsuite,
+        "dmlab": examples.dmlab,
     }
     return {kind: (calm(make(0)), calm(make(1))) for kind, make in makers.items()}

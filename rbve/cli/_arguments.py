@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from tyro.conf import OmitArgPrefixes, arg
+from tyro.conf import arg
 
 from rbve import envs
-from rbve.data import formats
-from rbve.data.logs.options import LogOptions
 from rbve.sweep.executors import EXECUTORS
 
 ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
@@ -32,11 +30,6 @@ Legal = Annotated[
         "masks of an environment are used."
     ),
 ]
-FORMATS = "; ".join(f"{name}: {formats.summary(name)}" for name in formats.names())
-FormatName = Annotated[
-    str | None, arg(help=f"Format of the data, if it cannot be told. {FORMATS}.", metavar="FORMAT")
-]
-Columns = OmitArgPrefixes[LogOptions]
 ExecutorName = Annotated[
     str,
     arg(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import math
@@ -232,16 +231,6 @@ def show_written(path: Path) -> None:
         f"{counted(len(actions), 'action')} ({', '.join(actions[:8])}"
         f"{', …' if len(actions) > 8 else ''})"
     )
-
-
-def log_options(flags: Any, toml: Path | None) -> Any:
-    """Which column is what, from flags and, where they are silent, a TOML file."""
-    if toml is None:
-        return flags
-    from rbve.data.formats import choices
-    from rbve.data.logs.options import from_toml
-
-    return dataclasses.replace(from_toml(toml), **choices(flags))
 
 
 def show_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from rbve.cli import _console
-from rbve.cli._arguments import Columns, FormatName, LogOptions
+from rbve.cli._formats import FormatName, FormatOptions, chosen
 
 
 def command(
     src: Positional[Annotated[Path, arg(metavar="SRC")]],
     dst: Positional[Annotated[Path, arg(metavar="DST")]],
     /,
-    log: Columns = LogOptions(),  # noqa: B008
+    formats: OmitArgPrefixes[FormatOptions] = FormatOptions(),  # noqa: B008
     columns: Path | None = None,
     format: FormatName = None,
     to: str | None = None,
@@ -40,8 +40,8 @@ def command(
     """
     from rbve.data.convert import convert as run
 
-    options = _console.log_options(log, columns)
+    choices = chosen(src, format, formats, columns)
     with _console.bar(f"reading {src}", None, "") as bar:
-        notes = run(src, dst, format, to, options, overwrite, bar.reach)
+        notes = run(src, dst, format, to, choices, overwrite, bar.reach)
     _console.show_notes(notes)
     _console.show_written(dst)

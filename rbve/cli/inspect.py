@@ -6,16 +6,17 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from rbve.cli import _console
-from rbve.cli._arguments import Columns, FormatName, Json, LogOptions
+from rbve.cli._arguments import Json
+from rbve.cli._formats import FormatName, FormatOptions, chosen
 
 
 def command(
     data: Positional[Annotated[Path, arg(metavar="DATA")]],
     /,
-    log: Columns = LogOptions(),  # noqa: B008
+    formats: OmitArgPrefixes[FormatOptions] = FormatOptions(),  # noqa: B008
     columns: Path | None = None,
     format: FormatName = None,
     html: Path | None = None,
@@ -37,7 +38,7 @@ def command(
     from rbve.audit.files import audit_path
     from rbve.cli._audit import show_audit
 
-    found = audit_path(data, format, _console.log_options(log, columns), gamma, beta)
+    found = audit_path(data, format, chosen(data, format, formats, columns), gamma, beta)
     show_audit(data, found, as_json)
     if html is not None:
         from rbve.report.audit_page import write

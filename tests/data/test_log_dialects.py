@@ -12,8 +12,9 @@ import pytest
 from support.cli import run
 from support.logs import joined, joined_with_notes, kinds, said
 
+from rbve.data import formats
 from rbve.data.formats import read
-from rbve.data.logs import LogOptions, from_toml
+from rbve.data.logs import LogOptions
 from rbve.data.logs.types import times
 
 Put = Callable[..., Path]
@@ -238,7 +239,7 @@ def test_the_choices_stand_in_a_file_too(put: Put, tmp_path: Path) -> None:
     (tmp_path / "log.toml").write_text(
         'delimiter = ";"\ndecimal = ","\ntime_format = "%d.%m.%Y %H:%M"\n'
     )
-    assert joined(path, from_toml(tmp_path / "log.toml")).num_transitions == 2
+    assert joined(path, formats.from_toml(tmp_path / "log.toml", LogOptions)).num_transitions == 2
     done = run("convert", path, tmp_path / "out", "--columns", tmp_path / "log.toml")
     assert done.code == 0, done.err
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbve.data import Dataset
+from rbve.data import Dataset, formats
 from rbve.data.formats import parquet, read
-from rbve.data.logs import LogOptions, from_toml
+from rbve.data.logs import LogOptions
 
 Put = Callable[..., Path]
 
@@ -233,7 +233,7 @@ def test_options_from_toml(tmp_path: Path) -> None:
         'episode = "visit"\nobservation = ["age", "ward"]\nactions = [0, 2]\n'
         'categorical = "ward"\nends = "truncated"\n'
     )
-    assert from_toml(file) == LogOptions(
+    assert formats.from_toml(file, LogOptions) == LogOptions(
         episode="visit",
         observation=("age", "ward"),
         actions=("0", "2"),
@@ -257,9 +257,9 @@ def test_wrong_options_are_named(tmp_path: Path, content: str, words: str) -> No
     file = tmp_path / "columns.toml"
     file.write_text(content)
     with pytest.raises(ValueError, match=f"columns.toml: {words}"):
-        from_toml(file)
+        formats.from_toml(file, LogOptions)
 
 
 def test_an_option_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"columns.toml: cannot be read"):
-        from_toml(tmp_path / "columns.toml")
+        formats.from_toml(tmp_path / "columns.toml", LogOptions)

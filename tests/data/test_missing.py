@@ -17,9 +17,9 @@ from support.cli import run
 from support.logs import joined, joined_with_notes, said
 
 import rbve
-from rbve.data import Dataset, Episode, load, write
+from rbve.data import Dataset, Episode, formats, load, write
 from rbve.data.features import OTHER, Feature, Features
-from rbve.data.logs import LogOptions, from_toml, infer
+from rbve.data.logs import LogOptions, infer
 from rbve.policy import Policy
 from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
@@ -321,10 +321,10 @@ def test_choices_that_cannot_be(choice: dict[str, Any], message: str) -> None:
 def test_choices_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "columns.toml"
     path.write_text('missing = "mean"\nrare = 5\nclip = 3\n')
-    assert from_toml(path) == LogOptions(missing="mean", rare=5, clip=3)
+    assert formats.from_toml(path, LogOptions) == LogOptions(missing="mean", rare=5, clip=3)
     path.write_text("rare = 2.5\n")
     with pytest.raises(ValueError, match="option 'rare' takes a number"):
-        from_toml(path)
+        formats.from_toml(path, LogOptions)
 
 
 def test_damaged_features_are_refused() -> None:

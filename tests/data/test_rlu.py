@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbve.data import Dataset, load, rlu_schemas, write
+from rbve.data import Dataset, load, write
 from rbve.data.formats import recognise, rlu
-from rbve.data.rlu_examples import (
+from rbve.data.rlu import schemas
+from rbve.data.rlu.examples import (
     Made,
     atari,
     bsuite,
@@ -26,8 +27,8 @@ from rbve.data.rlu_examples import (
     png,
     sarsa,
 )
+from rbve.data.rlu.tfrecord import example, frame, write_shard
 from rbve.data.source import Fault
-from rbve.data.tfrecord import example, frame, write_shard
 
 pytest.importorskip("google_crc32c")
 pytest.importorskip("cv2")
@@ -102,9 +103,9 @@ def test_checkpoints_are_told_however_the_data_is_read(
 def test_an_atari_episode_at_the_limit_is_truncated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert rlu_schemas.ATARI_LIMIT == 27_000
+    assert schemas.ATARI_LIMIT == 27_000
     for limit, terminated in ((5, True), (4, False)):
-        monkeypatch.setattr(rlu_schemas, "ATARI_LIMIT", limit)
+        monkeypatch.setattr(schemas, "ATARI_LIMIT", limit)
         assert read(tmp_path, atari()).terminated.tolist() == [terminated]
 
 

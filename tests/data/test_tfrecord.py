@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbve.data.tfrecord import (
+from rbve.data.rlu.tfrecord import (
     MAX_RECORD,
     SMALL,
     Budget,

@@ -13,7 +13,7 @@ import pytest
 import rbve
 from rbve import envs
 from rbve.behaviours.record import record_policy
-from rbve.data.rlu_schemas import DMLAB_ACTIONS
+from rbve.data.rlu.schemas import DMLAB_ACTIONS
 from rbve.envs import dmlab
 from rbve.envs.base import NoisyHostEnv
 

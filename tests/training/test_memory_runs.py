@@ -16,7 +16,7 @@ from rbve import api, envs
 from rbve.behaviours.record import record_policy
 from rbve.data import Dataset, load
 from rbve.data.episode import Episode
-from rbve.data.tfrecord import parse_example, records
+from rbve.data.rlu.tfrecord import parse_example, records
 from rbve.evaluation.actors import PolicyActor
 from rbve.evaluation.vector import VectorEnv, play
 from rbve.policy import Policy

@@ -10,15 +10,15 @@ and, where it applies,
 
     write       (source, path, overwrite) -> None; the target appears when it is complete
     SUFFIX      of paths written in this format, where the path alone should say so
-    Options     frozen dataclass of choices, the second argument of read()
+    Options     frozen dataclass of choices, the second argument of read(path, options, on_fault):
+                flags of `rbve convert` and `rbve inspect`, keywords of rbve.convert, rbve.load and
+                rbve.inspect, keys of the file that --columns names
 """
 
 from __future__ import annotations
 
-import dataclasses
 import glob
 import importlib
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,8 +26,24 @@ from typing import Any
 from rbve import registry
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
+from rbve.data.formats._options import choices, choose, from_toml
 from rbve.data.source import OnFault, Source, parts_of, refuse
 from rbve.files import restore
+
+__all__ = [
+    "choices",
+    "from_toml",
+    "load",
+    "module",
+    "names",
+    "option_kinds",
+    "read",
+    "recognise",
+    "summary",
+    "writable",
+    "write",
+    "written_as",
+]
 
 FOLDER = Path(__file__).parent
 # Suffixes of files: a store of such a name is not what was meant.
@@ -69,45 +85,36 @@ def recognise(path: Path) -> str:
     raise ValueError(f"{path}: no dataset of a known format; known: {', '.join(names())}")
 
 
+def option_kinds() -> dict[str, type]:
+    """The Options of the formats that have some."""
+    return {name: kind for name in names() if (kind := getattr(module(name), "Options", None))}
+
+
 def read(
     path: str | Path,
     format: str | None = None,
     options: Any = None,
     on_fault: OnFault = refuse,
 ) -> Source:
-    """Open a dataset of any format. `options` are those of the format, where it has some."""
+    """Open a dataset of any format.
+
+    Args:
+        path: File, folder or glob.
+        format: One of names(). Default: the one that recognises what is there.
+        options: Of the format: its Options, or choices by name.
+        on_fault: Called for each fault; the default raises the first.
+
+    Returns:
+        A Source of parts.
+
+    Raises:
+        ValueError: The path, format or options are wrong, or the data is.
+    """
     path = Path(path)
     name = format or recognise(path)
     chosen = module(name)
-    if not hasattr(chosen, "Options"):
-        fitting(options, (), name)
-        return chosen.read(path)
-    if not isinstance(options, chosen.Options):
-        known = [field.name for field in dataclasses.fields(chosen.Options)]
-        options = chosen.Options(**fitting(options, known, name))
-    return chosen.read(path, options, on_fault)
-
-
-def choices(options: Any) -> dict[str, Any]:
-    """Those of an Options that differ from its defaults."""
-    return {
-        field.name: value
-        for field in dataclasses.fields(options)
-        if (value := getattr(options, field.name)) != field.default
-    }
-
-
-def fitting(options: Any, known: Sequence[str], name: str) -> dict[str, Any]:
-    """The choices made in options of another format, all of which this one must know."""
-    if options is None:
-        return {}
-    made = choices(options)
-    for choice in made:
-        if choice not in known:
-            raise ValueError(
-                f"'{choice}' is a choice for CSV and Parquet logs; {name} data says it itself"
-            )
-    return made
+    options = choose(name, option_kinds(), options)
+    return chosen.read(path) if options is None else chosen.read(path, options, on_fault)
 
 
 def load(
@@ -116,16 +123,27 @@ def load(
     options: Any = None,
     verify: bool | int = True,
     on_fault: OnFault = refuse,
+    **choices: Any,
 ) -> Dataset:
     """A dataset of any format. Native stores stay on disk, memory-mapped; others are read whole.
 
-    `verify` says which checksums of a native store to check: all, none, or those of columns up to
-    so many bytes.
+    Args:
+        path: File, folder or glob.
+        format: One of names(). Default: the one that recognises what is there.
+        options: Of the format: its Options, or choices by name.
+        verify: Which checksums of a native store to check: all, none, or those of columns up to so
+            many bytes.
+        on_fault: Called for each fault; the default raises the first.
+        choices: Options by name, such as episode="visit".
+
+    Raises:
+        ValueError: The path, format or options are wrong, or the data is.
     """
     path = Path(path)
     chosen = format or recognise(path)
+    options = choices or options
     if chosen == "native":
-        fitting(options, (), chosen)
+        choose(chosen, option_kinds(), options)
         return module(chosen).open_store(path, verify)
     dataset = Dataset.join(read(path, chosen, options, on_fault).parts)
     if on_fault is refuse:

@@ -22,7 +22,7 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.episode import Episode
 from rbve.data.images import opencv
-from rbve.data.rlu_schemas import (
+from rbve.data.rlu.schemas import (
     ATARI_ACTIONS,
     ATARI_LIMIT,
     BSUITE_ACTIONS,
@@ -34,8 +34,8 @@ from rbve.data.rlu_schemas import (
     bsuite_shape,
     kind_of,
 )
+from rbve.data.rlu.tfrecord import GZIP_MAGIC, Record, parse_example, records
 from rbve.data.source import PART_BYTES, Fault, OnFault, Source, refuse
-from rbve.data.tfrecord import GZIP_MAGIC, Record, parse_example, records
 
 # Shards as RL Unplugged names them, and what others call theirs.
 NAMED = re.compile(r"(run_\d+|\d+_full(_train|_valid)?|tfrecord)-\d{5}-of-\d{5}")

@@ -10,7 +10,7 @@ read       the whole
 write      the way back: parts to tables
 """
 
-from rbve.data.logs.options import LogOptions, from_toml
+from rbve.data.logs.options import LogOptions
 from rbve.data.logs.read import read_log
 
-__all__ = ["LogOptions", "from_toml", "read_log"]
+__all__ = ["LogOptions", "read_log"]

@@ -1,16 +1,13 @@
-"""What a user says about a log: which column is what, how to read it; from flags or a TOML file."""
+"""What a user says about a log: which column is what, and how values are read."""
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from rbve.data.features import Missing
 from rbve.data.logs.roles import LogColumns
-from rbve.registry import did_you_mean
 
 _Ends = Literal["terminated", "truncated", "each"]
 _EXAMPLE = datetime(2024, 5, 31, 14, 30, tzinfo=UTC)
@@ -18,7 +15,10 @@ _EXAMPLE = datetime(2024, 5, 31, 14, 30, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class LogOptions(LogColumns):
-    """The columns of a log by role (LogColumns), and how their values are read."""
+    """Columns by name. Left out, a column of the option's own name is taken where there is one.
+
+    An empty name says that the log has no such column.
+    """
 
     categorical: tuple[str, ...] = ()  # columns of numbers that are codes, not quantities
     actions: tuple[str, ...] = ()  # the action set, in the order of its ids; default: what occurs
@@ -91,57 +91,3 @@ def _check_time_format(text: str) -> None:
             "time_format must say how times are written, as in '%d.%m.%Y %H:%M' (day, month, year, "
             f"hour, minute); got {text!r}"
         )
-
-
-def from_toml(path: str | Path) -> LogOptions:
-    """Options from a file of `option = "column"` or `option = ["column", ...]` lines.
-
-    Args:
-        path: The TOML file.
-
-    Returns:
-        The options; what the file does not name has its default.
-
-    Raises:
-        ValueError: The file cannot be read, or names an unknown option or a value of a wrong type.
-    """
-    path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:  # not UTF-8, not TOML
-        raise ValueError(f"{path}: not a TOML file ({error})") from None
-    known = {field.name: str(field.type) for field in fields(LogOptions)}
-    values: dict[str, Any] = {}
-    for name, value in content.items():
-        if name not in known:
-            raise ValueError(
-                f"{path}: unknown option {name!r}.{did_you_mean(name, known)} Known: "
-                f"{', '.join(known)}"
-            )
-        values[name] = _listed(value) if "tuple" in known[name] else value
-        types, kind = _types_of(known[name])
-        if type(values[name]) not in types:
-            raise ValueError(f"{path}: option {name!r} takes {kind}; got {value!r}")
-    try:
-        return LogOptions(**values)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def _types_of(hint: str) -> tuple[tuple[type, ...], str]:
-    """Types a field takes from a file, and their name."""
-    if "tuple" in hint:
-        return (tuple,), "a list of names"
-    if hint in ("int", "float"):
-        return ((int,) if hint == "int" else (int, float)), "a number"
-    return (str,), "one name in quotes"
-
-
-def _listed(value: Any) -> Any:
-    """A list of names as a tuple; one name alone may stand for a list of one."""
-    values = value if isinstance(value, list) else [value]
-    if all(type(each) in (str, int) for each in values):
-        return tuple(map(str, values))
-    return value

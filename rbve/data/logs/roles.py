@@ -115,10 +115,7 @@ def _role(kind: Kind, default: Any = None, **facts: Any) -> Any:
 
 @dataclass(frozen=True)
 class LogColumns:
-    """Columns by name. Left out, a column of the option's own name is taken where there is one.
-
-    An empty name says that the log has no such column.
-    """
+    """The roles: the column of each, by name."""
 
     # Column of episode ids.
     episode: str | None = _role("id")

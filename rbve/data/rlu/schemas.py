@@ -25,7 +25,7 @@ import numpy as np
 
 from rbve.data.episode import NO_ACTION, Episode
 from rbve.data.images import decode_gray, decode_swapped
-from rbve.data.tfrecord import AGAIN, Value
+from rbve.data.rlu.tfrecord import AGAIN, Value
 
 ATARI_LIMIT = 27_000  # decisions, at which the recording cut an episode
 ATARI_ACTIONS = 18  # of the whole console

@@ -1,0 +1,120 @@
+"""The options of formats: from keywords, flags or a TOML file to a format's Options."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from rbve.registry import did_you_mean
+
+
+def choices(options: Any) -> dict[str, Any]:
+    """Those of an Options that differ from its defaults."""
+    return {
+        field.name: value
+        for field in dataclasses.fields(options)
+        if (value := getattr(options, field.name)) != field.default
+    }
+
+
+def choose(name: str, kinds: Mapping[str, type], options: Any) -> Any:
+    """The Options of a format, None if it has none.
+
+    Args:
+        name: The format.
+        kinds: The Options of all formats that have some.
+        options: Such Options, choices by name, Options of another format, or None.
+
+    Raises:
+        ValueError: A choice that the format does not know.
+    """
+    kind = kinds.get(name)
+    if kind is not None and isinstance(options, kind):
+        return options
+    if options is not None and not isinstance(options, Mapping):
+        options = choices(options)
+    known = _names(kind)
+    for choice in options or {}:
+        if choice in known:
+            continue
+        others = [other for other, each in kinds.items() if choice in _names(each)]
+        if others:
+            raise ValueError(
+                f"'{choice}' is a choice for {' and '.join(others)} data; {name} data says it "
+                "itself, so leave it out"
+            )
+        raise _unknown(choice, known, name)
+    values = {
+        key: tuple(each) if isinstance(each, list) else each
+        for key, each in (options or {}).items()
+    }
+    return None if kind is None else kind(**values)
+
+
+def _names(kind: type | None) -> list[str]:
+    return [] if kind is None else [field.name for field in dataclasses.fields(kind)]
+
+
+def _unknown(choice: str, known: list[str], name: str) -> ValueError:
+    listed = f"Known: {', '.join(known)}" if known else f"{name} data takes no options"
+    return ValueError(f"unknown option {choice!r}.{did_you_mean(choice, known)} {listed}")
+
+
+def from_toml(path: str | Path, kind: type) -> Any:
+    """Options of a format from a file of `option = value` or `option = ["value", ...]` lines.
+
+    Args:
+        path: The TOML file.
+        kind: The Options of the format.
+
+    Returns:
+        The Options; what the file does not name has its default.
+
+    Raises:
+        ValueError: The file cannot be read, or names an unknown option or a value of a wrong type.
+    """
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:  # not UTF-8, not TOML
+        raise ValueError(f"{path}: not a TOML file ({error})") from None
+    hints = {
+        name: hint.__name__ if isinstance(hint, type) else str(hint)
+        for name, hint in get_type_hints(kind).items()
+    }
+    values: dict[str, Any] = {}
+    try:
+        for name, value in content.items():
+            if name not in hints:
+                raise _unknown(name, list(hints), "this")
+            values[name] = _listed(value) if "tuple" in hints[name] else value
+            types, words = _types_of(hints[name])
+            if type(values[name]) not in types:
+                raise ValueError(f"option {name!r} takes {words}; got {value!r}")
+        return kind(**values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _types_of(hint: str) -> tuple[tuple[type, ...], str]:
+    """Types a field takes from a file, and their name."""
+    if "tuple" in hint:
+        return (tuple,), "a list of names"
+    if hint.startswith(("int", "float")):
+        return ((int,) if hint.startswith("int") else (int, float)), "a number"
+    if hint.startswith("bool"):
+        return (bool,), "true or false"
+    return (str,), "one name in quotes"
+
+
+def _listed(value: Any) -> Any:
+    """A list of names as a tuple; one name alone may stand for a list of one."""
+    values = value if isinstance(value, list) else [value]
+    if all(type(each) in (str, int) for each in values):
+        return tuple(map(str, values))
+    return value
