@@ -175,7 +175,7 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
     """The update loop with only some of its parts. What is missing has a cheap stand-in."""
     program = make_program(spec, table.items)
     algorithm, options, td = program.algorithm, program.options, ops.TD(spec.td)
-    adam = optax.scale_by_adam()
+    adam = optax.adam(member.learning_rate)
     rows = jax.tree.map(jnp.asarray, table.store)
     state = program.init(member_keys(0)[0])
 
@@ -194,10 +194,11 @@ def loop(spec: Spec, table: Table, member: Member, parts: tuple[str, ...]) -> Ca
     def step(params: Array, opt: Any, grad: Array) -> tuple[Array, Any, Array]:
         norm2 = jnp.vdot(grad, grad)
         finite = jnp.isfinite(norm2)
-        direction, new = adam.update(grad, opt) if "optimiser" in parts else (grad, opt)
+        plain = (-member.learning_rate * grad, opt)
+        moves, new = adam.update(grad, opt) if "optimiser" in parts else plain
         params, opt = jax.tree.map(
             lambda new, old: jnp.where(finite, new, old),
-            (params - member.learning_rate * direction, new),
+            (params + moves, new),
             (params, opt),
         )
         return params, opt, norm2

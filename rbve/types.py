@@ -7,6 +7,7 @@ batch, so that most losses need not know; `Batch.in_time` gives them their two a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -74,7 +75,8 @@ class Views(NamedTuple):
         return self.target_at_s()
 
 
-class Tower(NamedTuple):
-    """In an algorithm's HEAD: a head on a torso, and a memory, of its own."""
+@dataclass(frozen=True)
+class Tower:
+    """In an algorithm's HEAD: a head on a torso, and where there is one a memory, of its own."""
 
     head: Any  # a head's name, or its class

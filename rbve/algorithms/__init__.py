@@ -2,7 +2,9 @@
 
 An algorithm file holds
 
-    HEAD       the network head it reads: q, ensemble, quantile, q_policy or policy
+    HEAD       what the network has to say about a state: a head by name (q, dueling, ensemble,
+               quantile, policy), a class of its own, or a tuple of these; a Tower puts one on a
+               torso of its own (rbve/networks/heads)
     BOOTSTRAP  where targets come from: state, pair, return or none (rbve/data/transitions.py)
     Config     NamedTuple of numbers, which may differ between members of one sweep
     Options    frozen dataclass of choices, which fix the compiled program
@@ -13,6 +15,8 @@ and, where the default does not serve,
     VALUES     False if the head's output is not a value (default True)
     scores     (head, legal, config, options) -> (B, A); argmax acts (default: Q)
     keep       (dataset) -> dataset; which episodes train (default: all)
+    optimiser  (options) -> a function from the learning rate to an optax transformation of the
+               network, or the name of a file in rbve/training/optimisers (default: adam)
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ class Acting:
     """What acting needs of an algorithm."""
 
     name: str
-    head: str
+    head: Any  # see HEAD above
     scores: Callable[..., Any]
     values: bool
     version: str  # hash of the source of a file outside the package, else empty
@@ -49,6 +53,7 @@ class Algorithm(Acting):
     options: Any  # dataclass
     loss: Callable[..., Any]
     keep: Callable[[Any], Any]
+    optimiser: str | Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,7 @@ def from_module(name: str, module: ModuleType, version: str = "") -> Algorithm:
         options=getattr(module, "Options", NoOptions),
         loss=module.loss,
         keep=getattr(module, "keep", everything),
+        optimiser=getattr(module, "optimiser", "adam"),
     )
 
 

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 
 from rbve import ops
-from rbve.types import Array, Batch, Head, Views
+from rbve.types import Array, Batch, Head, Tower, Views
 
-HEAD = "q_policy"
+HEAD = ("q", Tower("policy"))  # a torso of its own for the policy, as in the public code
 BOOTSTRAP = "state"
 FORBIDDEN = -1e8
 

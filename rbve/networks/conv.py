@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,8 +12,17 @@ import jax.numpy as jnp
 
 from rbve import backend
 from rbve.networks.layers import MLP, truncated_normal, unit
-from rbve.networks.torsos import Kernel, Padding, Plan
 from rbve.types import Array
+
+Padding = Literal["SAME", "VALID"]
+
+
+class Kernel(NamedTuple):
+    """The shape of a convolution."""
+
+    filters: int
+    side: int
+    stride: int
 
 
 def window(size: int, side: int, stride: int, padding: Padding) -> tuple[int, int]:
@@ -42,7 +51,7 @@ class Conv(eqx.Module):
 
 
 def native(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
-    """The compiler's own convolution: right for GPU and TPU."""
+    """The compiler's own convolution, for GPU and TPU."""
     return jax.lax.conv_general_dilated(
         unit(x), weight, (stride, stride), padding, dimension_numbers=("CHWN", "HWIO", "CHWN")
     )
@@ -51,8 +60,8 @@ def native(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
 def patches_product(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
     """The same as one matrix product, several times as fast on CPU.
 
-    Blocks of stride × stride pixels become channels; then the stride is 1 and every patch is made
-    of few slices, whose gradient is padding and no scatter.
+    Blocks of stride × stride pixels become channels; then the stride is 1 and every patch consists
+    of a few slices, whose gradient is padding instead of a scatter.
     """
     channels, height, width, batch = x.shape
     side, outputs = weight.shape[0], weight.shape[-1]
@@ -73,7 +82,7 @@ def patches_product(x: Array, weight: Array, stride: int, padding: Padding) -> A
     )
     x = x.reshape(channels, high, stride, wide, stride, batch).transpose(0, 2, 4, 1, 3, 5)
     if x.dtype == jnp.uint8:
-        # A loop, or the compiler would convert again, by single bytes, for each slice below.
+        # A loop; otherwise the compiler converts byte by byte again for each slice below.
         x = jax.lax.map(unit, x.reshape(channels * stride, stride, high, wide, batch))
     x = unit(x).reshape(channels * stride**2, high, wide, batch)
     patches = jnp.concatenate(
@@ -88,30 +97,30 @@ def patches_product(x: Array, weight: Array, stride: int, padding: Padding) -> A
 
 
 # The batch stays an axis of its own, so that it can be split over devices. The gradient is written
-# out because the order of its factors decides whether the compiler turns the patches around.
+# out because the order of its factors decides whether the compiler transposes the patches.
 
 
 @jax.custom_vjp
 def product(weight: Array, patches: Array) -> Array:
     """Weights (K, out) and patches (K, height, width, B) to (out, height, width, B)."""
-    return contract(weight, patches, 0, 0)
+    return _contract(weight, patches, 0, 0)
 
 
-def product_forward(weight: Array, patches: Array) -> tuple[Array, tuple[Array, Array]]:
+def _product_forward(weight: Array, patches: Array) -> tuple[Array, tuple[Array, Array]]:
     return product(weight, patches), (weight, patches)
 
 
-def product_backward(kept: tuple[Array, Array], pull: Array) -> tuple[Array, Array]:
+def _product_backward(kept: tuple[Array, Array], pull: Array) -> tuple[Array, Array]:
     weight, patches = kept
-    return contract(patches, pull, (1, 2, 3), (1, 2, 3)), contract(weight, pull, 1, 0)
+    return _contract(patches, pull, (1, 2, 3), (1, 2, 3)), _contract(weight, pull, 1, 0)
 
 
-def contract(a: Array, b: Array, over: Any, over_b: Any) -> Array:
+def _contract(a: Array, b: Array, over: Any, over_b: Any) -> Array:
     axes = [(axis,) if isinstance(axis, int) else axis for axis in (over, over_b)]
     return jax.lax.dot_general(a, b, ((axes[0], axes[1]), ((), ())))
 
 
-product.defvjp(product_forward, product_backward)
+product.defvjp(_product_forward, _product_backward)
 
 
 class Image(eqx.Module):
@@ -120,14 +129,21 @@ class Image(eqx.Module):
     convolutions: tuple[Conv, ...]
     dense: MLP
 
-    def __init__(self, shape: Sequence[int], plan: Plan, hidden: Sequence[int], key: Array) -> None:
+    def __init__(
+        self,
+        shape: Sequence[int],
+        kernels: Sequence[Kernel],
+        padding: Padding,
+        hidden: Sequence[int],
+        key: Array,
+    ) -> None:
         height, width, channels = shape if len(shape) == 3 else (*shape, 1)
-        keys = jax.random.split(key, len(plan.kernels) + 1)
+        keys = jax.random.split(key, len(kernels) + 1)
         made = []
-        for kernel, own in zip(plan.kernels, keys, strict=False):
-            made.append(Conv(channels, kernel, plan.padding, own))
-            height, _ = window(height, kernel.side, kernel.stride, plan.padding)
-            width, _ = window(width, kernel.side, kernel.stride, plan.padding)
+        for kernel, own in zip(kernels, keys, strict=False):
+            made.append(Conv(channels, kernel, padding, own))
+            height, _ = window(height, kernel.side, kernel.stride, padding)
+            width, _ = window(width, kernel.side, kernel.stride, padding)
             channels = kernel.filters
             if min(height, width) < 1:
                 raise ValueError(

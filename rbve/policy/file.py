@@ -17,6 +17,7 @@ from rbve import algorithms
 from rbve.algorithms import Acting
 from rbve.data.features import Features
 from rbve.networks import build, flattened
+from rbve.networks.heads import head_from_text, head_text
 from rbve.networks.torsos import hidden_for, torso_for
 from rbve.policy import valid
 from rbve.tensors import read_tensors, write_tensors
@@ -47,7 +48,7 @@ def write(path: Path, inputs: tuple[int, ...], **fields: Any) -> None:
         "kind": "policy",
         "algorithm": algorithm.name,
         "algorithm_version": algorithm.version,
-        "head": algorithm.head,
+        "head": head_text(algorithm.head),
         "values": algorithm.values,
         "scores": algorithms.scores_name(algorithm),
         "options": dataclasses.asdict(fields["options"]),
@@ -120,10 +121,11 @@ def acting(
     if algorithm_file is None and name not in algorithms.names():
         return as_saved(path, name, info)
     known = algorithms.load(algorithm_file or name)
-    if known.head != info.get("head", known.head):
+    head = head_text(known.head)
+    if head_text(info.get("head", head)) != head:
         raise ValueError(
             f"{path}: its network has the head {info['head']!r}, that of {known.name} is "
-            f"{known.head!r}; give the algorithm it was trained with, {name}"
+            f"{head!r}; give the algorithm it was trained with, {name}"
         )
     saved = info.get("algorithm_version", known.version)
     if known.version != saved:
@@ -140,9 +142,17 @@ def acting(
 
 def as_saved(path: Path, name: str, info: Mapping[str, Any]) -> tuple[Acting, Any, Any]:
     """Of an algorithm file that need not be there any more."""
+    own = None
     if info.get("scores") is None or not {"head", "values", "algorithm_version"} <= set(info):
+        own = "scores"
+    else:
+        try:
+            head = head_from_text(info["head"])
+        except ValueError:
+            own = "a head"
+    if own:
         raise ValueError(
-            f"{path}: the algorithm {name} has scores of its own, and no file runs code because "
+            f"{path}: the algorithm {name} has {own} of its own, and no file runs code because "
             f"another names it; give it with Policy.load(path, algorithm={Path(name).name!r}), on "
             f"the command line --algorithm {Path(name).name}"
         )
@@ -151,10 +161,10 @@ def as_saved(path: Path, name: str, info: Mapping[str, Any]) -> tuple[Acting, An
         config = namedtuple("Config", info["config"])  # type: ignore[misc]
         settings = config(**info["config"]), options(**info["options"])
         scores = algorithms.scores_named(info["scores"])
-        known = Acting(name, info["head"], scores, info["values"], info["algorithm_version"])
-        # Whether they can be had of this head with these settings.
+        known = Acting(name, head, scores, info["values"], info["algorithm_version"])
+        # Whether these scores can be computed of this head with these settings.
         q = jnp.zeros((1, 1))
-        scores(Head(q, q, logits=q if known.head == "q_policy" else None), None, *settings)
+        scores(Head(q, q, logits=q if "policy" in head_text(head) else None), None, *settings)
     except (TypeError, ValueError, AttributeError, AssertionError) as error:
         raise ValueError(f"{path}: damaged; its settings do not fit ({error})") from None
     return known, settings[1], settings[0]

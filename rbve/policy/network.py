@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from rbve import ops
 from rbve.algorithms import Acting
 from rbve.data.features import Features
-from rbve.networks import Network
-from rbve.networks.recurrent import Memory, Recurrent, Seen
+from rbve.networks import Network, Recurrent
+from rbve.networks.recurrent import Memory, Seen
 from rbve.policy.actor import Actor, ActorInput
 from rbve.types import Array, Head, Tree
 

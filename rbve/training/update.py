@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.flatten_util import ravel_pytree
 
 from rbve import ops
@@ -20,6 +19,7 @@ from rbve.algorithms import Algorithm
 from rbve.networks import Network, build, flattened
 from rbve.spec import Spec
 from rbve.training.batches import Items
+from rbve.training.optimisers import make_optimiser
 from rbve.training.work import LARGE, Work, of_program
 from rbve.types import Array, Tree
 
@@ -126,8 +126,8 @@ def make_program(
         split: Marks arrays (B, ...) that several devices share (rbve/training/parallel.py).
     """
     algorithm, options = spec.load_algorithm(), spec.load_options()
+    polyak = spec.optimiser.polyak
     td = ops.TD(spec.td, bool(spec.network.rescale))
-    optimiser = optax.scale_by_adam()
 
     def new_network(key: Array) -> Any:
         shape, count = items.obs_shape, items.actions
@@ -143,6 +143,7 @@ def make_program(
         )
 
     weights, unravel = flattened(new_network)
+    optimiser = make_optimiser(algorithm.optimiser, options, unravel)
 
     def init(key: Array) -> TrainState:
         params = ravel_pytree(new_network(key))[0]
@@ -176,14 +177,17 @@ def make_program(
         norm2 = jnp.vdot(grad, grad)
         finite = jnp.isfinite(norm2)
 
-        def step() -> tuple[Array, Tree]:
-            direction, opt = optimiser.update(grad, state.opt)
-            return state.params - learning_rate * direction, opt
-
         # A branch, not a selection, which would read and write all weights and moments once more.
-        params, opt = jax.lax.cond(finite, step, lambda: (state.params, state.opt))
+        params, opt = jax.lax.cond(
+            finite,
+            lambda: optimiser.step(state.params, grad, state.opt, learning_rate),
+            lambda: (state.params, state.opt),
+        )
+        target = state.target
+        if polyak:
+            target = jnp.where(finite, (1 - polyak) * target + polyak * params, target)
         diverged_at = jnp.where(finite, state.diverged_at, state.step)
-        return TrainState(params, state.target, opt, state.step + finite, diverged_at), norm2
+        return TrainState(params, target, opt, state.step + finite, diverged_at), norm2
 
     metric_shapes: dict[str, Any] = {}  # traced once: they are the same for every member
 
@@ -216,6 +220,8 @@ def make_program(
         return (state.step < stop) & (state.diverged_at < 0)
 
     def synced(state: TrainState, member: Member) -> TrainState:
+        if polyak:  # the target follows at every update
+            return state
         due = state.step % member.target_period == 0
         target = jax.lax.cond(due, lambda: state.params, lambda: state.target)
         return state._replace(target=target)
@@ -243,8 +249,10 @@ def make_program(
             target = unravel(state.target)
 
             def one(carry: Carry) -> Carry:
-                picked = split(items.fetch(store, index[carry[0].step % DRAWS]))
-                return update(carry, target, picked, member, key_loss)
+                state, _ = carry
+                picked = split(items.fetch(store, index[state.step % DRAWS]))
+                network = unravel(state.target) if polyak else target
+                return update(carry, network, picked, member, key_loss)
 
             state, sums = jax.lax.while_loop(lambda carry: running(carry[0], stop), one, carry)
             return synced(state, member), sums

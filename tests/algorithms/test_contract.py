@@ -20,11 +20,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.tree_util import Partial
 
 from rbve import algorithms, ops
 from rbve.algorithms import Algorithm
 from rbve.data import Dataset, Episode
-from rbve.networks import build
+from rbve.networks import Network, build
 from rbve.spec import Spec
 from rbve.training.batches.table import Table, transition_table
 from rbve.training.update import Member, TrainState, make_program, member_keys
@@ -46,7 +47,7 @@ with_and_without_masks = pytest.mark.parametrize("masked", [False, True], ids=["
 
 
 def random_views(algorithm: Algorithm, options: Any) -> Views:
-    """What three networks of random weights say about random states."""
+    """Outputs of networks of random weights for random states."""
 
     @jax.jit
     def say(key: jax.Array) -> Head:
@@ -55,7 +56,8 @@ def random_views(algorithm: Algorithm, options: Any) -> Views:
         # Without the short cut past the parts: they are what tests move and differentiate by.
         return network(jax.random.normal(state, (ITEMS, OBS)), draw)._replace(mix=None)
 
-    return Views(*(say(jax.random.fold_in(KEY, k)) for k in range(3)))
+    now, later, target, target_now = (say(jax.random.fold_in(KEY, k)) for k in range(4))
+    return Views(now, later, target, Partial(lambda head: head, target_now))
 
 
 def random_batch(masked: bool) -> Batch:
@@ -137,7 +139,10 @@ def test_file_says_what_it_is(name: str) -> None:
     equations = [line for line in doc.splitlines() if "=" in line]
     assert equations, f"the docstring of {path} holds no equation"
     algorithm = algorithms.load(name)
-    assert algorithm.head in ("q", "ensemble", "quantile", "q_policy", "policy")
+    made = jax.eval_shape(
+        lambda key: build((OBS,), ACTIONS, algorithm.head, algorithm.options(), (8,), key), KEY
+    )
+    assert isinstance(made, Network)
     assert algorithm.bootstrap in ("state", "pair", "return", "none")
 
 
@@ -179,8 +184,12 @@ def test_illegal_actions_change_neither_loss_nor_gradient(name: str, by: float) 
     judged = subject(name, masked=True)
     now, later = ~judged.batch.legal, ~judged.batch.next_legal
     views = judged.views
-    moved = Views(shift(views.now, now, by), shift(views.next, later, by), views.target)
-    moved = moved._replace(target=shift(views.target, later, by))
+    moved = Views(
+        shift(views.now, now, by),
+        shift(views.next, later, by),
+        shift(views.target, later, by),
+        Partial(lambda head: head, shift(views.target_now, now, by)),
+    )
     loss, _, gradient = judged(views, judged.batch)
     moved_loss, _, moved_gradient = judged(moved, judged.batch)
     np.testing.assert_allclose(moved_loss, loss, rtol=1e-6, atol=1e-6)

@@ -20,6 +20,7 @@ from rbve.policy import Policy
 from rbve.spec import Spec
 from rbve.tensors import read_tensors, write_tensors
 from rbve.training.run import CHECKPOINT, POLICY, train_members
+from rbve.types import Tower
 
 MINE = '''"""Mine: L = E (r + γ Q' − Q)²."""
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def test_files_of_one_name_stay_apart(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         write(tmp_path / folder / "mine.py", base)
     one, two = (algorithms.load(str(tmp_path / name / "mine.py")) for name in ("one", "two"))
-    assert (one.head, two.head) == ("q", "q_policy")
+    assert (one.head, two.head) == ("q", ("q", Tower("policy")))
     assert one.options is not two.options
 
 
@@ -149,7 +150,9 @@ def test_an_edited_file_is_told(train: Callable[..., Path], tmp_path: Path) -> N
     Policy.load(folder / POLICY)  # nothing of the file is used
     with pytest.warns(UserWarning, match=r"mine\.py is not the file it was trained with"):
         Policy.load(folder / POLICY, algorithm=file)
-    with pytest.raises(ValueError, match=r"head 'q', that of bcq is 'q_policy'; give .*mine\.py"):
+    with pytest.raises(
+        ValueError, match=r"head 'q', that of bcq is 'q\+tower:policy'; give .*mine\.py"
+    ):
         Policy.load(folder / POLICY, algorithm="bcq")
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from rbve import algorithms
 from rbve.data import Dataset, Episode
-from rbve.networks.heads import Quantile
+from rbve.networks.heads.quantile import Quantile
 from rbve.spec import Spec
 from rbve.training.batches.table import transition_table
 from rbve.training.update import Member, make_program, member_keys

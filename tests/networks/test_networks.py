@@ -14,11 +14,13 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from rbve.networks import Network, build, flattened
-from rbve.networks.heads import Q, Quantile
+from rbve.networks.heads.q import Q
+from rbve.networks.heads.quantile import Quantile
 from rbve.networks.layers import MLP, Linear
-from rbve.types import Head
+from rbve.types import Head, Tower
 
 KEY = jax.random.key(0)
+Q_POLICY = ("q", Tower("policy"))
 BATCH, SHAPE, ACTIONS, HIDDEN = 5, (3, 2), 4, (16, 8)
 OBS = jax.random.normal(jax.random.key(1), (BATCH, *SHAPE))
 
@@ -35,7 +37,7 @@ CHOICES = Choices()
 
 
 @functools.cache
-def network(head: str, seed: int = 0, options: Any = CHOICES) -> Network:
+def network(head: Any, seed: int = 0, options: Any = CHOICES) -> Network:
     return build(SHAPE, ACTIONS, head, options, HIDDEN, jax.random.key(seed))
 
 
@@ -44,8 +46,8 @@ def say(module: Any, x: jax.Array, key: jax.Array) -> Head:
     return module(x, key)
 
 
-@pytest.mark.parametrize("head", ["q", "q_policy", "ensemble", "quantile"])
-def test_a_vector_of_weights_is_a_network_again(head: str) -> None:
+@pytest.mark.parametrize("head", ["q", Q_POLICY, "ensemble", "quantile"])
+def test_a_vector_of_weights_is_a_network_again(head: Any) -> None:
     keys = []
 
     def new(key: jax.Array) -> Network:
@@ -64,19 +66,19 @@ def test_a_vector_of_weights_is_a_network_again(head: str) -> None:
     [
         ("q", {"q": (5, 4), "ranked": (5, 4)}),
         ("policy", {"q": (5, 4), "ranked": (5, 4), "logits": (5, 4)}),
-        ("q_policy", {"q": (5, 4), "ranked": (5, 4), "logits": (5, 4)}),
+        (Q_POLICY, {"q": (5, 4), "ranked": (5, 4), "logits": (5, 4)}),
         ("ensemble", {"q": (5, 4), "ranked": (5, 4), "parts": (5, 7, 4)}),
         ("quantile", {"q": (5, 4), "ranked": (5, 4), "parts": (5, 6, 4), "taus": (5, 6)}),
     ],
 )
-def test_head_shapes(head: str, expected: dict[str, tuple[int, ...]]) -> None:
+def test_head_shapes(head: Any, expected: dict[str, tuple[int, ...]]) -> None:
     said = say(network(head), OBS, KEY)._replace(mix=None)._asdict()
     assert {k: v.shape for k, v in said.items() if v is not None} == expected
     assert all(jnp.isfinite(v).all() for v in said.values() if v is not None)
 
 
-@pytest.mark.parametrize("head", ["q", "policy", "q_policy", "ensemble"])
-def test_batched_equals_one_by_one(head: str) -> None:
+@pytest.mark.parametrize("head", ["q", "policy", Q_POLICY, "ensemble"])
+def test_batched_equals_one_by_one(head: Any) -> None:
     net = network(head)
     together = say(net, OBS, KEY)
     for i in range(BATCH):
@@ -114,16 +116,16 @@ def test_initial_weights_deviate_by_the_root_of_the_inputs(inputs: int, outputs:
     np.testing.assert_array_equal(layer.bias, np.zeros(outputs))
 
 
-@pytest.mark.parametrize("head", ["q", "policy", "q_policy", "ensemble", "quantile"])
-def test_every_weight_matrix_depends_on_the_key(head: str) -> None:
+@pytest.mark.parametrize("head", ["q", "policy", Q_POLICY, "ensemble", "quantile"])
+def test_every_weight_matrix_depends_on_the_key(head: Any) -> None:
     one, two = (jax.tree.leaves(network(head, seed)) for seed in (0, 1))
     pairs = [(a, b) for a, b in zip(one, two, strict=True) if a.ndim > 1]
     assert len(pairs) >= 3
     assert all((a != b).all() for a, b in pairs)
 
 
-@pytest.mark.parametrize("head", ["q", "q_policy", "quantile"])
-def test_no_two_weight_matrices_start_alike(head: str) -> None:
+@pytest.mark.parametrize("head", ["q", Q_POLICY, "quantile"])
+def test_no_two_weight_matrices_start_alike(head: Any) -> None:
     first = [leaf[0, :2].tolist() for leaf in jax.tree.leaves(network(head)) if leaf.ndim > 1]
     scaled = {round(row[0] / row[1], 5) for row in first}
     assert len(scaled) == len(first)
@@ -157,10 +159,10 @@ def test_a_mixture_of_heads_is_that_of_their_values() -> None:
 
 
 def test_behaviour_has_a_tower_of_its_own() -> None:
-    net = network("q_policy")
+    net = network(Q_POLICY)
     pushed = jax.jit(jax.grad(lambda n: jnp.sum(n(OBS, KEY).logits)))(net)
     assert all((leaf == 0).all() for leaf in jax.tree.leaves((pushed.torso, pushed.head)))
-    assert any((leaf != 0).any() for leaf in jax.tree.leaves(pushed.behaviour))
+    assert any((leaf != 0).any() for leaf in jax.tree.leaves(pushed.further))
 
 
 def test_bounded_value_is_a_scaled_bounded_ranking() -> None:

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from rbve.algorithms import NoOptions
-from rbve.networks import build, recurrent
-from rbve.networks.recurrent import LSTM, Memory, Recurrent, Seen
+from rbve.networks import Recurrent, build, recurrent
+from rbve.networks import network as module
+from rbve.networks.recurrent import LSTM, Memory, Seen
 from rbve.ranking import Options as RankingOptions
+from rbve.types import Tower
 
 STEPS, BATCH, UNITS, ACTIONS = 7, 3, 4, 3
 
@@ -164,12 +166,14 @@ def test_pictures_in_parts_give_the_same_values_and_gradients(monkeypatch) -> No
         return jnp.sum(head.q**2)
 
     def remade() -> bool:
-        return "remat" in str(jax.make_jaxpr(net.features)(obs.reshape(-1, 5, 5, 2)))
+        return "remat" in str(
+            jax.make_jaxpr(lambda obs: net.unroll(seen(obs), net.start(BATCH)))(obs)
+        )
 
     whole = eqx.filter_jit(eqx.filter_value_and_grad(run))(net)
-    monkeypatch.setattr(recurrent, "FRAMES_AT_ONCE", 4)  # 21 pictures: the last part is padded
+    monkeypatch.setattr(module, "FRAMES_AT_ONCE", 4)  # 21 images: the last part is padded
     assert not remade()  # boards are small
-    monkeypatch.setattr(recurrent, "PICTURE", 49)
+    monkeypatch.setattr(module, "LARGE_IMAGE", 49)
     assert remade()
     parts = eqx.filter_jit(eqx.filter_value_and_grad(lambda net: run(net)))(net)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), whole, parts)
@@ -181,6 +185,29 @@ def test_atari_features_enter_the_memory_as_they_are() -> None:
     assert net.lstm.inputs.weight.shape == (4 * UNITS, 9 * 12 * 64 + ACTIONS + 1)
 
 
-def test_a_second_tower_is_refused() -> None:
-    with pytest.raises(ValueError, match="bcq"):
-        network(head="q_policy")
+@pytest.mark.parametrize("own", [True, False])
+def test_a_second_head_behind_the_memory(own: bool) -> None:
+    """On a tower of its own it has a memory of its own; the first head is as it is alone."""
+    second = Tower("policy") if own else "policy"
+    both, alone = network(head=("q", second)), network()
+    towers = 2 if own else 1
+    assert both.start(BATCH).hidden.shape == (towers * UNITS, BATCH)
+    obs = np.random.default_rng(3).normal(size=(STEPS, BATCH, 2)).astype(np.float32)
+    first = np.zeros((STEPS, BATCH), bool)
+    first[2, 1] = True
+    steps, key = seen(obs, first=first), jax.random.key(0)
+    said, last = both(steps, both.start(BATCH), key)
+    np.testing.assert_array_equal(said.q, alone(steps, alone.start(BATCH), key)[0].q)
+    assert said.logits is not None
+    # Step by step it says and remembers the same.
+    memory = both.start(BATCH)
+    for step in range(STEPS):
+        head, memory = both(Seen(*(column[step : step + 1] for column in steps)), memory, key)
+        here = slice(step * BATCH, (step + 1) * BATCH)
+        np.testing.assert_allclose(head.logits, said.logits[here], atol=1e-6)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), memory, last)
+    pushed = jax.grad(lambda net: jnp.sum(net(steps, net.start(BATCH), key)[0].logits))(both)
+    reached = any((leaf != 0).any() for leaf in jax.tree.leaves((pushed.torso, pushed.lstm)))
+    assert reached != own
+    assert not any((leaf != 0).any() for leaf in jax.tree.leaves(pushed.head))
+    assert any((leaf != 0).any() for leaf in jax.tree.leaves(pushed.further))

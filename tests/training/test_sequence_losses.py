@@ -196,7 +196,7 @@ def test_a_batch_equals_its_episodes_one_by_one(name: str, lengths: tuple[int, i
         batches = jax.tree.map(lambda column: jnp.asarray(column)[None], picked)
         advance = jax.jit(alone.advance_given)
         after, sums = advance(state, batches, member(alone, config, table), 1)
-        return float(sums["loss"]), np.asarray(after.opt.mu)
+        return float(sums["loss"]), np.asarray(after.opt[0].mu)
 
     (one, grad_one), (two, grad_two), (both, grad_both) = (learned(k) for k in ([0], [1], [0, 1]))
     share = lengths[0] / sum(lengths)

@@ -1,0 +1,66 @@
+"""Optimisers, a file each, or in an algorithm's own file. A file's presence is its registration.
+
+A file holds
+
+    optimiser   (options) -> a function from the learning rate to an optax transformation
+    FLAT        True where every weight is treated by itself; then all weights come as one vector,
+                which is one kernel per step, and not as the network that an algorithm's own
+                optimiser sees
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import optax
+from jax.flatten_util import ravel_pytree
+
+from rbve import registry
+from rbve.types import Array, Tree
+
+_FOLDER = Path(__file__).parent
+
+
+class Optimiser(NamedTuple):
+    """How a vector of weights follows its gradient."""
+
+    init: Callable[[Array], Tree]  # weights -> state
+    step: Callable[[Array, Array, Tree, Array], tuple[Array, Tree]]
+    # (weights, gradient, state, learning rate) -> (weights, state)
+
+
+def make_optimiser(
+    chosen: str | Callable[..., Any], options: Any, unravel: Callable[[Array], Any]
+) -> Optimiser:
+    """An optimiser by name, or the one of an algorithm's own file.
+
+    Args:
+        chosen: The name of a file here, or a function `optimiser`.
+        options: The algorithm's Options.
+        unravel: From a vector of weights to the network.
+
+    Raises:
+        ValueError: For an unknown name.
+    """
+    flat, factory = False, chosen
+    if isinstance(factory, str):
+        if factory not in registry.names(_FOLDER):
+            raise registry.unknown("optimiser", factory, registry.names(_FOLDER))
+        module = importlib.import_module(f"{__name__}.{factory}")
+        flat, factory = getattr(module, "FLAT", False), module.optimiser
+    make = factory(options)
+    shaped = (lambda vector: vector) if flat else unravel
+
+    def init(params: Array) -> Tree:
+        return make(0.0).init(shaped(params))
+
+    def step(params: Array, grad: Array, state: Tree, rate: Array) -> tuple[Array, Tree]:
+        weights = shaped(params)
+        updates, state = make(rate).update(shaped(grad), state, weights)
+        moved = optax.apply_updates(weights, updates)
+        return moved if flat else ravel_pytree(moved)[0], state
+
+    return Optimiser(init, step)
