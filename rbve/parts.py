@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from rbve import registry
 from rbve.data.dataset import Dataset
 from rbve.values import UNSET
 
 FRAMES = 4  # that make an observation of Atari
+if TYPE_CHECKING:
+    Torso = str
+else:  # by their files
+    Torso = Literal[("auto", *registry.names(Path(__file__).parent / "networks" / "torsos"))]
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class NetworkSpec:
         rescale: Learn values on R2D2's square-root scale. Default: with memory.
     """
 
-    torso: Literal["auto", "mlp", "atari", "atari_valid", "board"] = "auto"
+    torso: Torso = "auto"
     hidden: tuple[int, ...] = ()
     stack: int = 1
     memory: int = 0
@@ -71,10 +77,13 @@ class OptimiserSpec:
         target_period: Updates between target syncs. Default: steps / 800, but 100 at least
             (steps / 20 under 2,000 steps): under a target that moves every few updates values run
             away.
+        polyak: Move the target at every update by this share of the way to the online network,
+            instead of copying it every --target-period updates; 0 = copies.
     """
 
     learning_rate: float = 3e-4
     target_period: int = UNSET
+    polyak: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,8 +94,7 @@ class SamplingSpec:
         batch_size: Transitions per update, with memory sequences. Default: 128, with memory 8.
         sequence: With memory: steps trained on at a time; 0 = whole episodes.
         burn_in: With --sequence: steps before them that only warm the memory (R2D2: 40).
-        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB (without memory 16 MiB of
-            pixels), else on disk.
+        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB, else on disk.
     """
 
     batch_size: int = UNSET

@@ -200,6 +200,7 @@ class Spec:
         own["settings"] = {k: v for k, v in own["settings"].items() if k not in numbers}
         for name in ("data", "optimiser", "seed", "group", "replicate"):
             del own[name]
+        own["polyak"] = self.optimiser.polyak  # the only one of the optimiser's numbers compiled in
         return json.dumps(own, sort_keys=True)
 
     @property

@@ -16,7 +16,7 @@ LEAST_AND_MOST: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("steps", "every", "eval_episodes", "final_evaluations"), (1, INT32)),
     **dict.fromkeys(("batch_size", "n_step", "target_period"), (1, INT32)),
     **dict.fromkeys(("seed", "sequence", "burn_in"), (0, INT32)),
-    **dict.fromkeys(("gamma", "eval_epsilon"), (0, 1)),
+    **dict.fromkeys(("gamma", "eval_epsilon", "polyak"), (0, 1)),
     "memory": (0, MAX_WIDTH),
     "hidden": (1, MAX_WIDTH),
     "stack": (0, 64),

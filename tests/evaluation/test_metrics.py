@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rbve.training.spec import Job
 from support.cli import run
 
 import rbve
@@ -18,7 +19,6 @@ from rbve.evaluation import metric, metrics, offline
 from rbve.report import table
 from rbve.report.summary import group
 from rbve.training.run import POLICY, train_members
-from rbve.training.spec import Job
 
 OWN = '''"""The square of an episode's length."""
 

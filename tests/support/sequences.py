@@ -62,9 +62,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def program_for(name: str, data: Dataset, batch: int, **plan: Any) -> tuple[Any, Any, Spec, Any]:
-    base = Spec.of(
-        algorithm=name, memory=UNITS, hidden=(5,), gamma=GAMMA, n_step=N, batch_size=batch, **plan
-    )
+    usual: dict[str, Any] = {"memory": UNITS, "hidden": (5,), "gamma": GAMMA, "n_step": N}
+    base = Spec.of(algorithm=name, batch_size=batch, **{**usual, **plan})
     spec = base.varied(**SETTINGS.get(name, {})).resolved()
     bootstrap: Any = spec.load_algorithm().bootstrap
     table = sequence_table(
