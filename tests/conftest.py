@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
+import resource
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +23,59 @@ os.environ.setdefault(backend.MIN_COMPILE_TIME, "0.05")
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 backend.prepare(least=2)
 
+import jax  # noqa: E402
+
 from rbve.behaviours.record import record_policy  # noqa: E402
 from rbve.data import Dataset, load  # noqa: E402
 from rbve.spec import Spec  # noqa: E402
 
+# Resident bytes from which on a worker forgets its compiled programs, which JAX keeps for ever.
+MOST_MEMORY = 900 << 20
 # Samples and heads that keep the larger networks quick to compile and run.
 SMALL: dict[str, dict[str, Any]] = {"iqn": {"samples": 4, "act_samples": 4}, "rem": {"heads": 5}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs_forgotten() -> Iterator[None]:
+    """After a file of tests, if this process has become large."""
+    yield
+    if sys.platform != "linux" or resident_bytes() < MOST_MEMORY:
+        return
+    jax.clear_caches()
+    gc.collect()
+    with suppress(OSError, AttributeError):  # a C library that keeps its memory
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """What this process used, for the line that the controller of all workers prints."""
+    used = os.times()
+    seconds = used.user + used.system + used.children_user + used.children_system
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["used"] = seconds, peak
+
+
+WORKERS: list[tuple[str, float, int]] = []  # name, CPU seconds, peak of resident KiB
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    seconds, peak = getattr(node, "workeroutput", {}).get("used", (0.0, 0))
+    WORKERS.append((node.gateway.id, seconds, peak))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    for name, seconds, peak in sorted(WORKERS):
+        terminalreporter.write_line(
+            f"{name}: {seconds / 60:.1f} CPU minutes, at most {peak / 2**20:.2f} GiB"
+        )
 
 
 @pytest.fixture(scope="session")

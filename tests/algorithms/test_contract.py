@@ -23,7 +23,6 @@ import pytest
 from jax.tree_util import Partial
 
 from rbve import algorithms, ops
-from rbve.algorithms import Algorithm
 from rbve.data import Dataset, Episode
 from rbve.networks import Network, build
 from rbve.spec import Spec
@@ -46,8 +45,11 @@ every_algorithm = pytest.mark.parametrize("name", under_test(), ids=lambda name:
 with_and_without_masks = pytest.mark.parametrize("masked", [False, True], ids=["open", "masked"])
 
 
-def random_views(algorithm: Algorithm, options: Any) -> Views:
+@functools.cache
+def random_views(name: str) -> Views:
     """Outputs of networks of random weights for random states."""
+    algorithm = algorithms.load(name)
+    options = algorithm.options()
 
     @jax.jit
     def say(key: jax.Array) -> Head:
@@ -94,7 +96,7 @@ class Subject:
     def __init__(self, name: str, masked: bool) -> None:
         self.algorithm = algorithms.load(name)
         self.config, self.options = self.algorithm.config(), self.algorithm.options()
-        self.views = random_views(self.algorithm, self.options)
+        self.views = random_views(name)
         self.batch = random_batch(masked)
         self.compiled = jax.jit(jax.grad(lambda now, *rest: self.total(now, *rest), has_aux=True))
 
@@ -313,8 +315,11 @@ def trainer(name: str, masked: bool) -> Trainer:
     return Trainer(name, masked)
 
 
+# Without masks every algorithm is trained by other tests too (tests/training/test_resume.py).
 @every_algorithm
-@with_and_without_masks
+@pytest.mark.parametrize(
+    "masked", [pytest.param(False, marks=pytest.mark.slow), True], ids=["open", "masked"]
+)
 def test_training_stays_finite_and_moves_every_weight(name: str, masked: bool) -> None:
     loop = trainer(name, masked)
     state, sums = loop.train(seed=0)
@@ -330,7 +335,7 @@ def test_training_stays_finite_and_moves_every_weight(name: str, masked: bool) -
 
 @every_algorithm
 def test_seeds_differ_in_every_weight(name: str) -> None:
-    loop = trainer(name, masked=False)
+    loop = trainer(name, masked=True)
     for states in ([loop.start(0), loop.start(1)], [loop.train(0)[0], loop.train(1)[0]]):
         for one, two in zip(*map(loop.weights, states), strict=True):
             if one.ndim > 1:
@@ -339,7 +344,7 @@ def test_seeds_differ_in_every_weight(name: str) -> None:
 
 @every_algorithm
 def test_the_same_seed_gives_the_same_bits(name: str) -> None:
-    loop = trainer(name, masked=False)
+    loop = trainer(name, masked=True)
     (one, sums_one), (two, sums_two) = loop.train(3), loop.train(3)
     for a, b in zip(
         jax.tree.leaves((one, sums_one)), jax.tree.leaves((two, sums_two)), strict=True

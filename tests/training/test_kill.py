@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from rbve.sweep.run import run_jobs
 from rbve.tensors import read_tensors
 from rbve.training.run import CHECKPOINT, POLICY, is_finished
 
-KILLS = 24
 MODES = ("before rename", "after rename", "before sync", "after sync", "torn rows", "any time")
 
 # Imports once, then forks a process for every attempt: JAX starts its threads in the child. The
@@ -49,7 +48,7 @@ def arm(mode, count):
             kill()
         if mode == "any time" and calls[0] == 0:
             calls[0] = 1
-            threading.Timer(count / 4, kill).start()
+            threading.Timer(count / 40, kill).start()
 
     def new_fsync(handle):
         if mode == "torn rows" and os.readlink(f"/proc/self/fd/{handle}").endswith("rows.jsonl"):
@@ -79,9 +78,18 @@ for line in sys.stdin:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks, and looks into /proc")
-def test_killed_again_and_again(small_job: Callable[..., Spec], tmp_path: Path) -> None:
-    plan = {"steps": 120, "every": 10, "eval_episodes": 2}
-    jobs = [small_job(name, plan, target_period=7) for name in algorithms.names()]
+@pytest.mark.parametrize(
+    ("names", "steps", "total"),
+    [
+        pytest.param(("rbve", "bc"), 300, 6, id="each mode once"),
+        pytest.param(algorithms.names(), 120, 24, id="every algorithm", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_again_and_again(
+    small_job: Callable[..., Spec], tmp_path: Path, names: Sequence[str], steps: int, total: int
+) -> None:
+    plan = {"steps": steps, "every": 10, "eval_episodes": 2}
+    jobs = [small_job(name, plan, target_period=7) for name in names]
     expected = run_jobs(jobs, tmp_path / "whole")
 
     out, driver, listed = tmp_path / "killed", tmp_path / "driver.py", tmp_path / "jobs.json"
@@ -106,30 +114,30 @@ def test_killed_again_and_again(small_job: Callable[..., Spec], tmp_path: Path) 
             process.stdin.flush()
             return int(process.stdout.readline())
 
-        for number in range(KILLS):
+        for number in range(total):
             mode = MODES[number % len(MODES)]
             code = attempt(number, mode, int(rng.integers(1, 7)))
             assert code == -9, (tmp_path / "log").read_text()
             kills[mode] += 1
             folders = [out / job.id for job in jobs]
             interrupted |= {f.name for f in folders if f.exists() and not is_finished(f)}
-        code = attempt(KILLS, "never", 0)
+        code = attempt(total, "never", 0)
         process.stdin.close()
         assert code == 0, (tmp_path / "log").read_text()
     log.close()
 
-    assert sum(kills.values()) == KILLS
+    assert sum(kills.values()) == total
     assert set(kills) == set(MODES)
     assert interrupted == {job.id for job in jobs}
     for job, folder in zip(jobs, expected, strict=True):
-        assert_same_results(folder, out / job.id)
+        assert_same_results(folder, out / job.id, steps)
 
 
-def assert_same_results(whole: Path, killed: Path) -> None:
+def assert_same_results(whole: Path, killed: Path, steps: int) -> None:
     assert (killed / rows.FILE).read_bytes() == (whole / rows.FILE).read_bytes()
     once = Counter((row.step, row.metric) for row in rows.read(killed / rows.FILE).rows)
     assert max(once.values()) == 1
-    assert {step for step, _ in once} == set(range(10, 121, 10))
+    assert {step for step, _ in once} == set(range(10, steps + 1, 10))
     for name in (POLICY, CHECKPOINT):
         tensors, info = read_tensors(whole / name)
         others, other_info = read_tensors(killed / name)
