@@ -30,21 +30,22 @@ from rbve.data import Dataset, load  # noqa: E402
 from rbve.spec import Spec  # noqa: E402
 
 # Resident bytes from which on a worker forgets its compiled programs, which JAX keeps for ever.
-MOST_MEMORY = 900 << 20
+MOST_MEMORY, GROWTH = 900 << 20, 300 << 20
+memory_kept = 0  # resident bytes after the last time
 # Samples and heads that keep the larger networks quick to compile and run.
 SMALL: dict[str, dict[str, Any]] = {"iqn": {"samples": 4, "act_samples": 4}, "rem": {"heads": 5}}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def programs_forgotten() -> Iterator[None]:
-    """After a file of tests, if this process has become large."""
-    yield
-    if sys.platform != "linux" or resident_bytes() < MOST_MEMORY:
+def pytest_runtest_teardown() -> None:
+    """Forget compiled programs once this process has grown by a good deal since the last time."""
+    global memory_kept
+    if sys.platform != "linux" or resident_bytes() < max(MOST_MEMORY, memory_kept + GROWTH):
         return
     jax.clear_caches()
     gc.collect()
     with suppress(OSError, AttributeError):  # a C library that keeps its memory
         ctypes.CDLL(None).malloc_trim(0)
+    memory_kept = resident_bytes()
 
 
 def resident_bytes() -> int:

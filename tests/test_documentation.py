@@ -39,6 +39,7 @@ def test_python_in_the_readme_runs(elsewhere: Path) -> None:
     assert (elsewhere / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_commands_in_the_readme_run(elsewhere: Path) -> None:
     commands = [
         line for line in blocks("README.md", "bash").splitlines() if line.startswith("rbve ")
@@ -49,6 +50,7 @@ def test_commands_in_the_readme_run(elsewhere: Path) -> None:
     assert (elsewhere / "catch-noisy.html").exists()
 
 
+@pytest.mark.slow
 def test_example_algorithm_works_and_is_short(elsewhere: Path) -> None:
     assert len((ROOT / "examples" / "ranked_cql.py").read_text().splitlines()) <= 40
     (elsewhere / "tests").symlink_to(ROOT / "tests")
@@ -65,6 +67,7 @@ def test_example_algorithm_works_and_is_short(elsewhere: Path) -> None:
     assert "ranked_cql" in page
 
 
+@pytest.mark.slow
 def test_the_page_on_memory(elsewhere: Path) -> None:
     for command in blocks("docs/memory.md", "bash").splitlines():
         shown = run(["bash", "-c", command], elsewhere)
@@ -109,6 +112,7 @@ def test_a_study_of_ones_own(elsewhere: Path) -> None:
     assert (elsewhere / "mine-figures" / "scarce-catch-overestimation.csv").is_file()
 
 
-def test_the_readme_shows_the_results() -> None:
+@pytest.mark.slow
+def test_the_results_page_shows_the_rows() -> None:
     check = [sys.executable, str(ROOT / "tools" / "readme_results.py"), "--check"]
     assert run(check, ROOT) == ""  # nor did it fail

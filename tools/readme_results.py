@@ -1,4 +1,4 @@
-"""Put the headline table of results/ into README.md, between its two markers.
+"""Put the tables of scores into results/README.md, between its two markers.
 
 python tools/readme_results.py [--check]
 """
@@ -18,7 +18,8 @@ from rbve.paper.pages.measures import centre
 from rbve.paper.pages.scores import Result, results
 
 ROOT = Path(__file__).parents[1]
-FOLDER, README = ROOT / "results", ROOT / "README.md"
+FOLDER = ROOT / "results"
+README = FOLDER / "README.md"
 # Experiment -> the words before its table.
 TABLES = {
     "bsuite": "{count} of `bsuite`:",
@@ -26,7 +27,7 @@ TABLES = {
     "method, mean over 4 datasets:",
     "boxing": "{count} of `boxing`, from the frames of a scripted player, a tenth of its actions "
     "random: mean return of the last two evaluations, one recording:",
-    "memory": "{count} of `memory`, in DeepMind Lab's place: all an online R2D2 lived through, "
+    "memory": "{count} of `memory`, in DeepMind Lab's place: all that an online R2D2 recorded, "
     "5,000 updates of 8 sequences of whole episodes, mean over 4 datasets:",
     "memory_weights": "{count} of `memory_weights`, the same on recordings of its own; R-BVE has "
     "the better of λ .005 and .1, raw weights each alone:",
@@ -80,10 +81,12 @@ def main() -> None:
     before, _, rest = text.partition(BEGIN)
     _, found, after = rest.partition(END)
     if not found:
-        sys.exit(f"{README.name}: no block from {BEGIN.strip()} to {END.strip()}")
+        sys.exit(f"results/{README.name}: no block from {BEGIN.strip()} to {END.strip()}")
     fresh = before + BEGIN + block(FOLDER) + END + after
     if "--check" in sys.argv[1:]:
-        sys.exit(0 if fresh == text else "README.md does not show results/; run `make results`")
+        sys.exit(
+            0 if fresh == text else "results/README.md does not show the rows; run `make results`"
+        )
     write_atomically(README, fresh.encode())
 
 
