@@ -223,6 +223,7 @@ def test_flags_for_logs_do_not_fit_other_formats(tmp_path: Path, catch_path: Pat
     assert "'episode' is a choice for csv and parquet data" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "RBVE_RLU_SAMPLES" not in os.environ, reason="RBVE_RLU_SAMPLES names no folder of real records"
 )

@@ -115,7 +115,7 @@ def test_random_behaviour_is_recorded_with_its_masks(data: Dataset) -> None:
 
 
 @pytest.mark.parametrize("name", algorithms.names())
-@pytest.mark.parametrize("epsilon", [0.0, 0.7])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.0, marks=pytest.mark.slow), 0.7])
 def test_policies_act_legally_in_rollouts(
     name: str, epsilon: float, trained: dict[str, Policy]
 ) -> None:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from support.tiers import first_and_slow
 
 from rbve import envs
 from rbve.behaviours import learned, online_dqn, priorities, record
@@ -111,7 +112,9 @@ class History:
         return Dataset.from_episodes(episodes, ("a", "b"))
 
 
-@pytest.mark.parametrize("replay", [0, 70], ids=["all rows", "the last rows"])
+@pytest.mark.parametrize(
+    "replay", [pytest.param(0, marks=pytest.mark.slow), 70], ids=["all rows", "the last rows"]
+)
 def test_the_agent_learns_as_a_slow_reference(replay: int) -> None:
     """Windows of n steps, double Q, Huber, priorities and importance weights, update by update."""
     options = online_dqn.Options(
@@ -242,7 +245,7 @@ def assert_same(one: Dataset, other: Dataset) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
-@pytest.mark.parametrize("blocks", [1, 3, 10_000])
+@pytest.mark.parametrize("blocks", first_and_slow([3, 1, 10_000]))
 def test_a_bounded_buffer_loses_and_doubles_no_episode(
     blocks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,6 +260,7 @@ def test_a_bounded_buffer_loses_and_doubles_no_episode(
     assert_same(whole, small)
 
 
+@pytest.mark.slow
 def test_chunks_do_not_change_what_a_bounded_agent_learns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -270,6 +270,7 @@ def test_a_short_recording_learns_as_early_in_proportion() -> None:
     assert (longer.explore, longer.min_replay) == (full.explore, full.min_replay)
 
 
+@pytest.mark.slow
 def test_it_learns_to_remember(tmp_path: Path) -> None:
     options = dataclasses.replace(
         SMALL, memory=16, actors=16, batch_size=16, chunk=6, steps=12_000, min_replay=1000,
@@ -292,7 +293,8 @@ def test_too_few_steps_leave_no_empty_store(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_steps_are_an_online_agents(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_an_online_agent_with_memory_is_recorded_by_steps(tmp_path: Path) -> None:
     shares: list[float] = []
     api.record(
         "memory_len:3", tmp_path / "a", policy="r2d2", steps=960,
@@ -302,6 +304,9 @@ def test_steps_are_an_online_agents(tmp_path: Path) -> None:
     assert load(tmp_path / "a").num_episodes == 16 * 12
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
+
+
+def test_steps_are_an_online_agents(tmp_path: Path) -> None:
     api.record("catch", tmp_path / "b", policy="online", steps=95)
     assert load(tmp_path / "b").num_episodes == 10  # of 9 steps: the eleventh was running
     with pytest.raises(ValueError, match="of another policy give episodes"):

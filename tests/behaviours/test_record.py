@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.tiers import first_and_slow
 
 from rbve import algorithms
 from rbve.algorithms import NoOptions
@@ -54,6 +55,7 @@ def test_the_agent_learns_catch(learned: Path) -> None:
     assert expert.info["job"]["view"]["gamma"] == data.provenance["agent"]["gamma"]
 
 
+@pytest.mark.slow
 def test_recorder_and_learner_of_one_seed_begin_apart(tmp_path: Path) -> None:
     """Else the learner would begin with the weights that chose the data."""
     idle = dataclasses.replace(QUICK, min_replay=10**6)  # the best snapshot is the first network
@@ -97,7 +99,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("blocks", [1, 5, 10_000])
+@pytest.mark.parametrize("blocks", first_and_slow([5, 1, 10_000]))
 def test_a_seed_fixes_the_recording_and_chunks_do_not_matter(
     blocks: int, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +129,7 @@ def test_keep_is_a_subsample_of_the_whole(recorded: Path, tmp_path: Path) -> Non
     assert_same(load(uniform / "kept"), load(uniform / "whole").subsample(0.1, seed=3))
 
 
+@pytest.mark.slow
 def test_recording_again_over_an_online_recording(tmp_path: Path) -> None:
     path = tmp_path / "store"
     quick(path, episodes=12)

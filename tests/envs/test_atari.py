@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.tiers import first_and_slow
 
 pytest.importorskip("ale_py", reason='needs pip install "rbve[atari]"')
 import ale_py
@@ -44,7 +45,7 @@ def atari(name: str) -> AtariEnv:
     return env
 
 
-@pytest.mark.parametrize("game", ["Pong", "Breakout", "BeamRider"])
+@pytest.mark.parametrize("game", first_and_slow(["Pong", "Breakout", "BeamRider"]))
 def test_frames_and_rewards_equal_gymnasium(game: str) -> None:
     base = gymnasium.make(f"ALE/{game}-v5", frameskip=1, repeat_action_probability=0.0)
     single = AtariPreprocessing(base, noop_max=0, frame_skip=4, grayscale_newaxis=False)

@@ -177,6 +177,7 @@ def test_the_last_view_of_a_recording_is_a_filler(
     assert data.finals_known.tolist() == [False, False]
 
 
+@pytest.mark.slow
 def test_a_policy_with_memory_learns_and_plays(labs: list[FakeLab], tmp_path: Path) -> None:
     level = "dmlab:rooms_watermaze"
     record_policy(level, tmp_path / "data", None, episodes=3)

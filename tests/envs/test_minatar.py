@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pgx
 import pytest
+from support.tiers import first_and_slow
 
 from rbve import envs
 from rbve.envs import minatar
@@ -66,7 +67,7 @@ def side_by_side(game: str) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarr
     return actions, [np.asarray(x) for x in mine], [np.asarray(x) for x in seen]
 
 
-@pytest.mark.parametrize("game", BOARDS)
+@pytest.mark.parametrize("game", first_and_slow(BOARDS))
 def test_step_by_step_as_pgx(game: str) -> None:
     _, (obs, reward, terminated, truncated, executed), seen = side_by_side(game)
     assert obs.dtype == np.uint8

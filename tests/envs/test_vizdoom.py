@@ -251,6 +251,7 @@ def test_the_script_shoots_the_monster() -> None:
     assert min(sum(trace.reward) for trace in traces) > 40
 
 
+@pytest.mark.slow
 def test_a_policy_with_memory_learns_from_the_script_and_plays(tmp_path: Path) -> None:
     rbve.record("vizdoom:basic", tmp_path / "data", 3, policy="script", epsilon=0.25)
     plan = {"memory": 4, "hidden": (4,), "torso": "mlp", "sequence": 8, "batch_size": 2}

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.tiers import first_and_slow
 
 pytest.importorskip("xminigrid", reason='needs pip install "rbve[xminigrid]"')
 import xminigrid
@@ -92,7 +93,7 @@ def check_views(level: str, planes: np.ndarray, view: np.ndarray) -> None:
     np.testing.assert_array_equal(colour, view[..., 1])
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", first_and_slow(LEVELS))
 def test_step_by_step_as_xminigrid(level: str) -> None:
     actions, mine, theirs = side_by_side(level)
     side, tiles, colours, limit = LEVELS[level]

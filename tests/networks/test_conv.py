@@ -79,7 +79,11 @@ CASES = [
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [*(pytest.param(case, marks=pytest.mark.slow) for case in CASES[:3]), *CASES[3:]],
+    ids=str,
+)
 def test_product_of_patches_equals_the_native_convolution(
     case: tuple[int, int, int, Kernel], padding: Any
 ) -> None:

@@ -44,6 +44,7 @@ def test_a_script_is_no_expert() -> None:
         study.recording(Data("atari:Boxing", script=0.1, expert=0.1), TINY, 0)
 
 
+@pytest.mark.slow
 def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("ale_py", "cv2"):
         pytest.importorskip(package)

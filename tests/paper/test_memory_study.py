@@ -139,6 +139,7 @@ def test_a_level_that_one_agent_did_not_learn_is_not_recorded_further(
     assert told == [1.0] * (len(wanted) - len(begun))  # progress reaches its end all the same
 
 
+@pytest.mark.slow
 def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(r2d2_options, "preset", lambda env: AGENT)

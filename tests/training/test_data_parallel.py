@@ -48,12 +48,12 @@ def test_there_are_several_devices() -> None:
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
-        ("bve", "disk"),
         ("rbve", "disk"),
         ("rbve", "memory"),
-        ("dqn", "disk"),
-        ("rem", "disk"),
-        ("iqn", "memory"),
+        *(
+            pytest.param(name, rows, marks=pytest.mark.slow)
+            for name, rows in (("bve", "disk"), ("dqn", "disk"), ("rem", "disk"), ("iqn", "memory"))
+        ),
     ],
 )
 def test_two_devices_give_the_parameters_of_one(

@@ -190,16 +190,20 @@ def test_a_run_that_was_stopped_equals_one_that_was_not(
             np.testing.assert_array_equal(mine[key], other[key])
 
 
-def test_rows_on_disk_train_as_rows_in_memory_do(path: Path, tmp_path: Path) -> None:
-    for plan in ({}, {"sequence": 6, "burn_in": 4}):
-        found = [
-            Policy.load(run_jobs([job(path, rows=rows, **plan)], tmp_path / rows)[0] / POLICY)
-            for rows in ("memory", "disk")
-        ]
-        jax.tree.map(
-            lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6),
-            *(policy.network for policy in found),
-        )
+@pytest.mark.parametrize(
+    "plan", [{}, pytest.param({"sequence": 6, "burn_in": 4}, marks=pytest.mark.slow)]
+)
+def test_rows_on_disk_train_as_rows_in_memory_do(
+    path: Path, tmp_path: Path, plan: dict[str, Any]
+) -> None:
+    found = [
+        Policy.load(run_jobs([job(path, rows=rows, **plan)], tmp_path / rows)[0] / POLICY)
+        for rows in ("memory", "disk")
+    ]
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6),
+        *(policy.network for policy in found),
+    )
 
 
 def random_data(lengths: list[int], seed: int) -> Dataset:
@@ -216,6 +220,7 @@ def random_data(lengths: list[int], seed: int) -> Dataset:
     return Dataset.from_episodes(episodes, 2)
 
 
+@pytest.mark.slow
 def test_a_member_is_the_same_beside_data_with_a_longer_episode(tmp_path: Path) -> None:
     short, long = random_data([5] * 20, 0), random_data([40, 5, 5], 1)
     table = sequence_table([short, long], Spec().resolved().view, "pair", 0, 0)
@@ -231,6 +236,7 @@ def test_a_member_is_the_same_beside_data_with_a_longer_episode(tmp_path: Path) 
     np.testing.assert_array_equal(mine, other)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SAMPLES, reason="needs real records: set RBVE_RLU_SAMPLES to their folder")
 def test_real_lab_episodes_train(tmp_path: Path) -> None:
     for package in ("cv2", "google_crc32c"):

@@ -111,6 +111,7 @@ def test_tuples_train_by_the_preset_and_say_what_they_lack(sarsa: Path, tmp_path
     assert g.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.slow
 def test_first_person_episodes_train_by_the_preset(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     episodes = [
@@ -183,6 +184,7 @@ def test_data_that_shows_too_few_actions_names_the_remedy() -> None:
         check_fit("atari:X", env, recorded, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SAMPLES, reason="needs real records: set RBVE_RLU_SAMPLES to their folder")
 def test_real_episodes_from_shard_to_score(tmp_path: Path) -> None:
     """Convert, train by the preset on tiny sizes, evaluate a short episode of the game."""

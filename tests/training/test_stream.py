@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.tiers import first_and_slow
 
 from rbve.data import Dataset, Episode, View, dataset, load, write
 from rbve.data.features import Feature, Features
@@ -78,7 +79,7 @@ KINDS: dict[str, tuple[Callable[[], Dataset], int]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["rbve", "dqn", "bcq"])
+@pytest.mark.parametrize("name", first_and_slow(["rbve", "dqn", "bcq"]))
 def test_disk_equals_memory(
     name: str, kind: str, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
