@@ -18,6 +18,7 @@ from rbve import rows
 from rbve.evaluation import metric, metrics, offline
 from rbve.report import table
 from rbve.report.summary import group
+from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
 
 OWN = '''"""The square of an episode's length."""
@@ -58,7 +59,7 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("added")
-def test_one_file_is_enough(small_job: Callable[..., Job], catch: Any, tmp_path: Path) -> None:
+def test_one_file_is_enough(small_job: Callable[..., Spec], catch: Any, tmp_path: Path) -> None:
     job = small_job("bc", {"eval_episodes": 4})
     folder = tmp_path / "runs" / job.id
     train_members([job], [catch], [folder])

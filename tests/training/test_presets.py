@@ -14,9 +14,10 @@ from support.cli import run
 from rbve import api, rows
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.transitions import View, transitions
+from rbve.evaluation.fit import Interface, check_fit
 from rbve.spec import Spec
 from rbve.training import presets
-from rbve.training.run import POLICY, check_fit
+from rbve.training.run import POLICY
 
 SAMPLES = os.environ.get("RBVE_RLU_SAMPLES", "")
 TINY = ("--steps", "3", "--every", "3", "--batch-size", "4", "--hidden", "16")
@@ -174,14 +175,14 @@ def test_mc_cannot_learn_from_tuples() -> None:
 
 def test_data_that_shows_too_few_actions_names_the_remedy() -> None:
     episode = Episode.from_steps(np.zeros((3, 1), np.float32), [0, 1], [0.0, 1.0], True)
-    env = SimpleNamespace(obs_shape=(1,), actions=("a", "b", "c"))
+    env = SimpleNamespace(name="atari:X", obs_shape=(1,), actions=("a", "b", "c"))
     for origin, words in (("rlu", "--actions 3$"), ("csv", "--actions and all their names$")):
         data = Dataset.from_episodes([episode], 2, {"format": origin})
         with pytest.raises(ValueError, match=f"some of them, convert again with {words}"):
-            check_fit("atari:X", env, data, 1)
+            check_fit(env, Interface.of_data(data, 1))
     recorded = Dataset.from_episodes([episode], 2, {"env": "catch"})
-    with pytest.raises(ValueError, match=r"the dataset \(1,\) and 2$"):
-        check_fit("atari:X", env, recorded, 1)
+    with pytest.raises(ValueError, match=r"the dataset has \(1,\) and 2$"):
+        check_fit(env, Interface.of_data(recorded, 1))
 
 
 @pytest.mark.slow
