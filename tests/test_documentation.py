@@ -7,8 +7,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+
+import rbve
+from rbve import algorithms
+from rbve.types import Batch
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```(python|bash)\n(.*?)```", re.DOTALL)
@@ -65,6 +72,31 @@ def test_example_algorithm_works_and_is_short(elsewhere: Path) -> None:
     assert "[100%]" in shown  # of the contract tests
     page = (elsewhere / "ranked-cql.html").read_text()
     assert "ranked_cql" in page
+
+
+@pytest.mark.parametrize("memory", [0, 4])
+def test_parts_of_an_algorithm_of_ones_own(
+    memory: int, catch_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of that page is one algorithm file, and the call that loads its policy."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/adding-an-algorithm.md").read_text()
+    *parts, load = [body for kind, body in BLOCK.findall(page) if kind == "python"]
+    Path("mine.py").write_text("\n".join(['"""Implicit Q-learning."""', *parts]))
+    plan = {"memory": memory, "batch_size": 8, "hidden": (8,), "polyak": 0.01}
+    trained = rbve.train(catch_path, "mine.py", steps=20, out="runs", spec=plan)
+    next(Path("runs").iterdir()).rename("runs/mine")
+    scope: dict[str, Any] = {"rbve": rbve}
+    exec(load, scope)
+    frame = np.ones((10, 5), np.float32)
+    assert scope["policy"].start().decide(frame) == trained.start().decide(frame)
+    # One sequence of three steps: two of one episode, then a lone one that is cut.
+    flat = {name: jnp.zeros(3) for name in Batch._fields}
+    flat |= {"reward": jnp.array([1.0, 2.0, 4.0]), "discount": jnp.full(3, 0.5)}
+    batch = Batch(**flat)._replace(follows=jnp.array([[True], [False], [False]]))
+    goals = algorithms.load("mine.py").loss.__globals__["lambda_returns"]
+    found = goals(batch, jnp.array([10.0, 20.0, 40.0]), 0.25)
+    assert found.tolist() == [1 + 0.5 * (0.75 * 10 + 0.25 * 12), 12, 24]
 
 
 @pytest.mark.slow

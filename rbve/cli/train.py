@@ -34,6 +34,7 @@ def command(
     seed: tuple[int, ...] = (0,),
     learning_rate: tuple[float, ...] = (3e-4,),
     target_period: int = 0,
+    polyak: float = 0.0,
     every: int = 0,
     batch_size: int = 0,
     torso: Literal["auto", "mlp", "atari", "atari_valid", "board"] = "auto",
@@ -81,6 +82,8 @@ def command(
         learning_rate: One or more Adam step sizes.
         target_period: Updates between target syncs; 0 = steps / 800, but 100 at least (steps / 20
             under 2,000 steps): under a target that moves every few updates values run away.
+        polyak: Move the target at every update by this share of the way to the online network,
+            instead of copying it every --target-period updates; 0 = copies.
         every: Updates between evaluations and checkpoints; 0 = steps / 20.
         batch_size: Transitions per update, with memory sequences; 0 = 128, or 8 with memory.
         torso: What turns an observation into features: dense layers, the convolutions of the paper
@@ -156,6 +159,7 @@ def command(
         side=side,
         action=action,
         target_period=target_period,
+        polyak=polyak,
     )
     vary = grid.parse_settings(set) | {
         "algorithm": algorithm,
