@@ -10,6 +10,7 @@ from tyro.conf import Positional, UseAppendAction, arg
 from rbve import algorithms
 from rbve.cli import _console
 from rbve.cli._arguments import ExecutorName, Json, find_modules_here, need_one
+from rbve.parts import Torso
 from rbve.sweep.executors import DEFAULT
 from rbve.training.presets import PRESETS
 
@@ -37,7 +38,7 @@ def command(
     polyak: float = 0.0,
     every: int = 0,
     batch_size: int = 0,
-    torso: Literal["auto", "mlp", "atari", "atari_valid", "board"] = "auto",
+    torso: Torso = "auto",
     hidden: tuple[int, ...] = (),
     stack: int = 1,
     memory: int = 0,
