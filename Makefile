@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 # Two workers; tests that were skipped are listed with the reason.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
-.PHONY: demo test test-slow lint bench results clean
+.PHONY: demo test test-slow coverage lint bench results clean
 
 demo: $(READY)
 	$(BIN)/rbve demo --out demo
@@ -17,6 +17,11 @@ test: lint
 # Stress, emulators, every figure: what takes longer than a change is worth waiting for.
 test-slow: $(READY)
 	$(PYTEST) -m slow tests
+
+# Which lines of each folder the fast tier runs; processes that tests start are not counted.
+coverage: $(READY)
+	$(PYTEST) -m "not slow" --cov=rbve --cov-report=json:.coverage.json tests
+	$(BIN)/python tools/coverage_by_folder.py .coverage.json
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -36,4 +41,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build *.egg-info demo
+	rm -rf $(VENV) build *.egg-info demo .coverage .coverage.json
