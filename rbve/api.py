@@ -177,8 +177,20 @@ def convert(
 ) -> Dataset:
     """Convert data of any format and open the result.
 
-    `options` are those of the format, as `rbve convert --help` lists them: of a CSV or Parquet log
-    which column is what, such as episode="visit" or observation=["age", "ward"].
+    Args:
+        src: File or folder to read.
+        dst: Where to write: a folder for the native store.
+        format: Of `src`; None recognises it by its content.
+        to: Format of `dst`; None chooses by its name, else the native store.
+        overwrite: Replace what `dst` holds, in one step.
+        options: Those of the format, as `rbve convert --help` lists them: of a CSV or Parquet log
+            which column is what, such as episode="visit" or observation=["age", "ward"].
+
+    Returns:
+        The dataset at `dst`.
+
+    Raises:
+        ValueError: `src` cannot be read as that; the message names file, row and column.
     """
     for note in conversion.convert(src, dst, format, to, options, overwrite):
         warnings.warn(note, stacklevel=2)
@@ -193,9 +205,20 @@ def inspect(
     format: str | None = None,
     **options: Any,
 ) -> Audit:
-    """Audit a dataset of any format: `verdict`, `findings` with remedies, and every figure.
+    """Audit a dataset before training on it.
 
-    `options` are those of the format, as rbve.convert takes them.
+    Args:
+        data: A Dataset, or a file or folder of any format.
+        gamma: Discount of the returns that weigh the ranking term.
+        beta: Temperature of those weights.
+        format: Of `data`, if it is a path; None recognises it by its content.
+        options: Those of the format, as rbve.convert takes them.
+
+    Returns:
+        Its `verdict` ("fine", "look" or "stop"), `findings` with remedies, and every figure.
+
+    Raises:
+        ValueError: `data` is no dataset, or gamma or beta is out of bounds.
     """
     if isinstance(data, Dataset):
         return audit(data, gamma, beta)
