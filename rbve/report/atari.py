@@ -6,11 +6,11 @@ RL Unplugged tunes on 9 games and reports on 37 others, so the two are never mix
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from html import escape
 
 from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
 from rbve.report import across, table
 from rbve.report.page import Section
+from rbve.report.render import table as render_table
 from rbve.report.statistics import Floats, finite
 from rbve.report.summary import Problem
 
@@ -54,20 +54,9 @@ def by_method(problems: Sequence[Problem]) -> dict[str, Scores]:
 
 
 def medians(scores: dict[str, Scores]) -> str:
-    head = "".join(
-        f'<th scope="col">{escape(f"{len(games)} {words}")}</th>' for words, games in LISTS
-    )
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f"<td>{escape(cell(found, games))}</td>" for _, games in LISTS)
-        + "</tr>\n"
-        for name, found in scores.items()
-    )
-    return (
-        '<div class="scroll" role="region" tabindex="0" aria-label="Table: medians over games">'
-        f'<table><thead><tr><th scope="col">method</th>{head}</tr></thead>\n'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+    columns = ["method", *(f"{len(games)} {words}" for words, games in LISTS)]
+    rows = [(name, *(cell(found, games) for _, games in LISTS)) for name, found in scores.items()]
+    return render_table("Table: medians over games", columns, rows)
 
 
 def cell(scores: Scores, games: Collection[str]) -> str:

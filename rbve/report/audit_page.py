@@ -43,6 +43,7 @@ def document(audit: Audit, title: str) -> str:
         facts=list(_facts(audit)),
         actions=_actions(audit),
         weights=list(_weights(audit)),
+        chosen=["chosen" * (e == audit.weights.recommended) for e in audit.weights.effects],
         rule=RULE,
         columns=list(_columns(audit)),
         meanings=DEFINITIONS,
@@ -127,13 +128,12 @@ def _spread(values: Spread | None) -> str:
     return f"mean {mean}, deviation {deviation}, from {low} to {high}, median {middle}"
 
 
-def _weights(audit: Audit) -> Iterator[tuple[str, list[str]]]:
-    """Class and cells of a row."""
+def _weights(audit: Audit) -> Iterator[list[str]]:
     for each in audit.weights.effects if audit.weights.recommended else ():
-        chosen = each == audit.weights.recommended
-        name = f"β = {each.beta:g}, {each.normalise}{' (recommended)' if chosen else ''}"
+        chosen = " (recommended)" if each == audit.weights.recommended else ""
         shares = [f"{each.clipped:.1%}", f"{each.effective:.0%}", f"{each.half:.1%}"]
-        yield "chosen" if chosen else "", [name, *shares, "yes" if each.useful else "no"]
+        useful = "yes" if each.useful else "no"
+        yield [f"β = {each.beta:g}, {each.normalise}{chosen}", *shares, useful]
 
 
 def _actions(audit: Audit) -> list[tuple[str, str, str]]:

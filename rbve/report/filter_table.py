@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
-from rbve.report.render import embedded
+from rbve.report.render import render
 
 Cell = str | int | float | None  # None, NaN and infinities show as a dash and sort last
 
@@ -39,11 +38,7 @@ def filter_table(
         plain = [clean(each) for each in details]
         content["common"] = common = shared(plain)
         content["details"] = [without(each, common) for each in plain]
-    return f"""<div class="filter-table" id="{name}" data-caption="{escape(caption)}">
-<script type="application/json">{embedded(content)}</script>
-<noscript><p>{escape(caption)}: this table of {len(rows):,} rows needs JavaScript.</p></noscript>
-</div>
-"""
+    return render("filter_table.jinja", name=name, caption=caption, content=content)
 
 
 def check(

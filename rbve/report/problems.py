@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
+
+from markupsafe import Markup
 
 from rbve.evaluation.metric import registered
 from rbve.report import atari, table
@@ -12,6 +13,8 @@ from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.filter_table import filter_table
 from rbve.report.labels import SHORT_REFERENCES, one_line
 from rbve.report.page import Section
+from rbve.report.render import render
+from rbve.report.render import table as render_table
 from rbve.report.statistics import Estimate
 from rbve.report.summary import Method, Problem
 from rbve.report.words import best_words, headline, plural, sizes, training
@@ -52,7 +55,7 @@ DEFINITIONS = {
 def about(problems: Sequence[Problem]) -> str:
     runs = sum(len(problem.runs) for problem in problems)
     size = f"{plural(runs, 'run')} on {plural(len(problems), 'problem')}"
-    return f'{escape(ABOUT)} <span class="muted">{size}.</span>'
+    return Markup('{} <span class="muted">{}.</span>').format(ABOUT, size)
 
 
 def sections(problems: Sequence[Problem]) -> list[Section]:
@@ -65,8 +68,7 @@ def sections(problems: Sequence[Problem]) -> list[Section]:
 
 def measures(problems: Sequence[Problem]) -> Section:
     words = {name: text.format(hundred=hundred(problems)) for name, text in DEFINITIONS.items()}
-    items = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in words.items())
-    return Section("measures", "What the measures mean", f"<dl>{''.join(items)}</dl>")
+    return Section("measures", "What the measures mean", render("definitions.jinja", words=words))
 
 
 def hundred(problems: Sequence[Problem]) -> str:
@@ -81,20 +83,15 @@ def hundred(problems: Sequence[Problem]) -> str:
 
 
 def section(problem: Problem, index: int) -> Section:
-    first, *others = headline(problem)
-    more = f"<p>{escape(' '.join(others))}</p>" if others else ""
-    body = f"""<p class="headline">{escape(first)}</p>
-{more}
-<p class="muted">{escape(f"{sizes(problem)} {training(problem)}")}</p>
-{html_table(problem)}
-{brackets(problem)}"""
+    body = render(
+        "problem.jinja",
+        sentences=headline(problem),
+        size=f"{sizes(problem)} {training(problem)}",
+        table=html_table(problem),
+        brackets=table.interval_words(each.estimates["return"] for each in problem.methods),
+    )
     name = f"{index}-{slug(problem.label)}"
     return Section(f"p{index}", problem.label, body, charts(problem, name))
-
-
-def brackets(problem: Problem) -> str:
-    words = table.interval_words(method.estimates["return"] for method in problem.methods)
-    return f'<p class="muted">In brackets: {escape(words)}.</p>' if words else ""
 
 
 def slug(label: str) -> str:
@@ -102,32 +99,23 @@ def slug(label: str) -> str:
 
 
 def overview(problems: Sequence[Problem]) -> str:
-    rows = "".join(
-        f'<tr><th scope="row"><a href="#p{index}">{escape(problem.label)}</a></th>'
-        f"<td>{escape(best_words(problem))}</td><td>{len(problem.runs)}</td></tr>\n"
+    link = Markup('<a href="#p{}">{}</a>')
+    rows = [
+        (link.format(index, problem.label), best_words(problem), len(problem.runs))
         for index, problem in enumerate(problems, start=1)
-    )
-    return (
-        '<div class="scroll" role="region" tabindex="0" aria-label="Table: problems">'
-        '<table class="overview"><thead><tr><th scope="col">problem</th>'
-        '<th scope="col">best mean return</th><th scope="col">runs</th></tr></thead>\n'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+    ]
+    columns = ("problem", "best mean return", "runs")
+    return render_table("Table: problems", columns, rows, kind="overview")
 
 
 def html_table(problem: Problem) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns(problem))
-    rows = []
-    for line in table.lines(problem):
-        kind = "reference" if line.method is None else "main" if line.method.emphasised else "other"
-        name, *cells = (escape(cell) for cell in line.cells)
-        data = "".join(f"<td>{cell}</td>" for cell in cells)
-        rows.append(f'<tr class="{kind}"><th scope="row">{name}</th>{data}</tr>\n')
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="Table: '
-        f'{escape(problem.label)}"><table><thead><tr>{head}</tr></thead>\n'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    known = table.lines(problem)
+    kinds = [
+        "reference" if line.method is None else "main" if line.method.emphasised else "other"
+        for line in known
+    ]
+    rows, label = [line.cells for line in known], f"Table: {problem.label}"
+    return render_table(label, table.columns(problem), rows, classes=kinds)
 
 
 def charts(problem: Problem, name: str) -> tuple[Chart, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -34,6 +34,21 @@ def whole(template: str, figures: Iterable[figure.Figure] = (), **values: Any) -
         vega=Markup(vega()) if drawn else "",
         **values,
     )
+
+
+def table(
+    label: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **options: Any
+) -> Markup:
+    """A table that scrolls in itself; the first cell of a row names it.
+
+    Args:
+        label: for who cannot see it.
+        columns: headings.
+        rows: cells, escaped unless they are Markup.
+        options: `classes`, one a row; `kind`, class of the table; `caption`.
+    """
+    parts: Any = environment().get_template("parts.jinja").module
+    return Markup(parts.table(label, columns, list(rows), **options))
 
 
 @cache

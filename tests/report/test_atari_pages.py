@@ -90,7 +90,7 @@ def test_a_stand_in_is_never_called_the_online_agent(tmp_path: Path) -> None:
     assert OWN in pages["own"]
     assert "another agent" not in pages["own"]
     assert OWN not in pages["atari"]
-    assert f"100 another agent&#x27;s score ({PROXY})" in pages["atari"]
+    assert f"100 another agent&#39;s score ({PROXY})" in pages["atari"]
     assert f"100 {OWN}, or where the tables name it another agent" in pages["."]
 
 

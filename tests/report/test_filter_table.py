@@ -91,5 +91,5 @@ def test_mistakes_are_named(change: dict[str, Any], message: str) -> None:
 
 def test_caption_is_escaped() -> None:
     html = filter_table("runs", COLUMNS, [], (), 'a "b" <c>')
-    assert 'data-caption="a &quot;b&quot; &lt;c&gt;"' in html
+    assert 'data-caption="a &#34;b&#34; &lt;c&gt;"' in html
     assert content(html)["count"] == 0
