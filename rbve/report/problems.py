@@ -55,7 +55,7 @@ DEFINITIONS = {
 def about(problems: Sequence[Problem]) -> str:
     runs = sum(len(problem.runs) for problem in problems)
     size = f"{plural(runs, 'run')} on {plural(len(problems), 'problem')}"
-    return Markup('{} <span class="muted">{}.</span>').format(ABOUT, size)
+    return str(Markup('{} <span class="muted">{}.</span>').format(ABOUT, size))
 
 
 def sections(problems: Sequence[Problem]) -> list[Section]:

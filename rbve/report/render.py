@@ -17,9 +17,12 @@ STYLES = ("page.css", "figure.css", "table.css")
 SCRIPTS = ("html.js", "figure.js", "table.js", "page.js")
 
 
-def render(template: str, **values: Any) -> Markup:
-    """A template of rbve/report/templates, filled in."""
-    return Markup(environment().get_template(template).render(**values))
+def render(template: str, **values: Any) -> str:
+    """A template of rbve/report/templates, filled in. `values` are escaped, unless Markup.
+
+    Plain text, so that HTML on either side of it stays HTML.
+    """
+    return environment().get_template(template).render(**values)
 
 
 def whole(template: str, figures: Iterable[figure.Figure] = (), **values: Any) -> str:
@@ -36,9 +39,7 @@ def whole(template: str, figures: Iterable[figure.Figure] = (), **values: Any) -
     )
 
 
-def table(
-    label: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **options: Any
-) -> Markup:
+def table(label: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **options: Any) -> str:
     """A table that scrolls in itself; the first cell of a row names it.
 
     Args:
@@ -48,7 +49,7 @@ def table(
         options: `classes`, one a row; `kind`, class of the table; `caption`.
     """
     parts: Any = environment().get_template("parts.jinja").module
-    return Markup(parts.table(label, columns, list(rows), **options))
+    return str(parts.table(label, columns, list(rows), **options))
 
 
 @cache

@@ -93,3 +93,9 @@ def test_caption_is_escaped() -> None:
     html = filter_table("runs", COLUMNS, [], (), 'a "b" <c>')
     assert 'data-caption="a &#34;b&#34; &lt;c&gt;"' in html
     assert content(html)["count"] == 0
+
+
+def test_html_around_it_stays_html() -> None:
+    html = "<p>before</p>" + filter_table("runs", COLUMNS, [], (), "Runs") + "<p>after</p>"
+    assert html.startswith("<p>before</p><div") or html.startswith("<p>before</p>\n<div")
+    assert html.endswith("<p>after</p>")
