@@ -97,7 +97,7 @@ def whole(figure: Figure) -> Spec:
         "title": {
             "text": wrap(figure.title, int(0.78 * WIDTH / theme.LETTER)),
             "subtitle": wrap(figure.note, int(WIDTH / theme.LETTER)),
-            "fontSize": theme.SIZE + 3,
+            "fontSize": theme.PICTURE_SIZE + 3,
             "offset": 10,
         },
         "params": [{"name": "hidden", "value": []}, {"name": "card", "value": theme.CARD}],

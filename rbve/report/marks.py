@@ -34,6 +34,8 @@ def measure(
     else:
         known |= ticks.scale
         axis |= ticks.axis
+        if "values" in ticks.axis:  # with a count Vega would leave some of them out
+            del axis["tickCount"]
     return {"field": field, "type": "quantitative", "scale": known, "axis": axis}
 
 

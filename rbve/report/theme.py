@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-# In order of preference; what draws the files beside a page carries the first.
+# In order of preference. What draws pictures takes the first there is, and another for a whole
+# line that holds a sign the font lacks (V̂, log₁₀), so the first has them all.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-SIZE = 12  # pixels, all labels
-LETTER = 0.53 * SIZE  # mean width of one
+PICTURE_FONT = f"DejaVu Sans, {FONT}"
+SIZE, PICTURE_SIZE = 12, 11  # pixels, all labels
+LETTER = 6.6  # mean width of one, in a picture
 DASHES = ((1, 0), (6, 2.5), (2.5, 2.5), (7, 2.5, 2, 2.5))
 INK, MUTED, GRID, CARD = "#1d1d1f", "#5c5c61", "#ececef", "#ffffff"
 DARK = {INK: "#ececef", MUTED: "#a8a8b0", GRID: "#303036", CARD: "#1f1f23"}
@@ -16,11 +18,12 @@ DARK = {INK: "#ececef", MUTED: "#a8a8b0", GRID: "#303036", CARD: "#1f1f23"}
 def config(dark: bool = False, page: bool = False) -> dict[str, Any]:
     """Vega-Lite's `config`. On a page its card is the background and HTML the legend."""
     ink, muted, grid, card = (DARK[each] if dark else each for each in (INK, MUTED, GRID, CARD))
+    size, font = (SIZE, FONT) if page else (PICTURE_SIZE, PICTURE_FONT)
     label = {"labelColor": muted, "titleColor": muted, "titleFontWeight": "normal"}
-    sizes = {"labelFontSize": SIZE, "titleFontSize": SIZE}
+    sizes = {"labelFontSize": size, "titleFontSize": size}
     return {
         "background": "transparent" if page else card,
-        "font": FONT,
+        "font": font,
         "padding": 2 if page else 12,
         "aria": False,  # the figure is described as a whole, its numbers stand in a table
         "view": {"stroke": None},
@@ -41,11 +44,11 @@ def config(dark: bool = False, page: bool = False) -> dict[str, Any]:
             "frame": "group",
             "color": ink,
             "subtitleColor": muted,
-            "fontSize": SIZE,
-            "subtitleFontSize": SIZE,
+            "fontSize": size,
+            "subtitleFontSize": size,
             "subtitlePadding": 5,
         },
         "legend": {**label, **sizes, "labelColor": ink, "labelLimit": 400},
-        "text": {"color": muted, "fontSize": SIZE},
+        "text": {"color": muted, "fontSize": size},
         "rule": {"color": muted},
     }
