@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from rbve.behaviours import online_dqn, online_host, r2d2_options, record_memory
 from rbve.behaviours import record as recording
 from rbve.data import Dataset, Episode, load
 from rbve.data import convert as conversion
-from rbve.data.manifest import fingerprint
 from rbve.evaluation import evaluate as evaluator
 from rbve.evaluation.actors import ScriptActor
 from rbve.evaluation.offline_case import run_warnings
@@ -28,6 +27,8 @@ from rbve.report import write_report
 from rbve.report.statistics import student_interval
 from rbve.schema import INT32
 from rbve.spec import Spec
+from rbve.sweep.config import SweepConfig, read_config
+from rbve.sweep.grid import evaluation_env, identified
 from rbve.sweep.run import run_jobs
 from rbve.training import presets
 from rbve.training.notes import notes
@@ -229,24 +230,32 @@ def train(
     data: Dataset | str | Path,
     algorithm: str = "rbve",
     *,
-    steps: int | None = None,
-    env: str | None = None,
-    seed: int = 0,
-    learning_rate: float | None = None,
-    target_period: int | None = None,
     out: str | Path | None = None,
-    spec: dict[str, Any] | None = None,
     preset: str | None = None,
+    config: str | Path | None = None,
+    spec: Mapping[str, Any] | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-    **settings: Any,
+    **keywords: Any,
 ) -> Policy:
     """Train one policy.
 
-    `settings` are the algorithm's own numbers and choices, such as lam=0.5 or filter="none";
-    `spec` holds further fields of rbve.spec.Spec, such as {"gamma": 0.997}. A preset, such
-    as "rlu-atari", says what is not given here; without one, 100,000 updates at learning rate 3e-4,
-    the target copied every updates/800, but not sooner than after 100 (of fewer than 2,000 updates,
-    after a twentieth). With `out`, rows and checkpoints stay there and an interrupted run resumes.
+    Args:
+        data: A dataset, or the path of a store.
+        algorithm: A name, or a path to a .py file.
+        out: Folder for rows and checkpoints, where an interrupted run resumes; None keeps neither.
+        preset: The paper's settings for a benchmark, such as "rlu-atari".
+        config: TOML file of fields, as `rbve train --print-config` writes it.
+        spec: Further fields, as a mapping.
+        on_progress: Called after every evaluation.
+        **keywords: Fields of rbve.spec.Spec by name (steps, env, seed, gamma, hidden, memory, ...:
+            the flags of `rbve train`) and settings of the algorithm (lam=0.5, filter="none").
+            None = the default. Keywords go first, then `spec`, the file and the preset.
+
+    Returns:
+        The trained policy; `info` says how it was trained.
+
+    Raises:
+        ValueError: A name or value is none, or the data does not fit; the message says which.
     """
     held = {IN_MEMORY: data} if isinstance(data, Dataset) else {}
     path = IN_MEMORY if isinstance(data, Dataset) else str(data)
@@ -255,14 +264,18 @@ def train(
             "out= needs data given by path, so that a resumed run finds it; write the dataset with "
             "rbve.data.write first"
         )
-    mark = "" if held else fingerprint(Path(path))
     opened = data if isinstance(data, Dataset) else load(data, verify=False)
-    asked = {"steps": steps, "learning_rate": learning_rate, "target_period": target_period}
-    fields = presets.load(preset)
-    fields |= {name: value for name, value in asked.items() if value is not None} | (spec or {})
-    fields |= {"path": path, "fingerprint": mark, "algorithm": algorithm, "env": env, "seed": seed}
-    job = Spec.of(**{**fields, **settings}).resolved(opened.obs_shape)
-    for note in notes(path, opened, [job]):
+    asked = SweepConfig(Spec.of(**presets.load(preset)), {})
+    if config is not None:
+        asked = read_config(Path(config), asked)
+    given = {"path": path, "algorithm": algorithm, **(spec or {})}
+    given |= {name: value for name, value in keywords.items() if value is not None}
+    asked = asked.with_fields(given, {})
+    if several := list(asked.vary):
+        raise ValueError(f"{config}: several values of {several[0]}; rbve.train trains one policy")
+    where, missing = evaluation_env([Path(path)], asked.base.evaluation.env or "none")
+    job = identified(asked.base.varied(env=where), opened)
+    for note in [*missing, *notes(path, opened, [job])]:
         warnings.warn(note, stacklevel=2)
     with tempfile.TemporaryDirectory() as scratch:
         folder = run_jobs([job], Path(out or scratch), on_progress, held)[0]

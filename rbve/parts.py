@@ -74,9 +74,8 @@ class OptimiserSpec:
 
     Attributes:
         learning_rate: Adam's step size (paper: 8e-5, 1e-4 or 3e-4).
-        target_period: Updates between target syncs. Default: steps / 800, but 100 at least
-            (steps / 20 under 2,000 steps): under a target that moves every few updates values run
-            away.
+        target_period: Updates between target syncs; 0 = steps / 800, but 100 at least (steps / 20
+            under 2,000 steps): under a target that moves every few updates values run away.
         polyak: Move the target at every update by this share of the way to the online network,
             instead of copying it every --target-period updates; 0 = copies.
     """
@@ -91,7 +90,7 @@ class SamplingSpec:
     """What an update is computed from.
 
     Attributes:
-        batch_size: Transitions per update, with memory sequences. Default: 128, with memory 8.
+        batch_size: Transitions per update, with memory sequences; 0 = 128, with memory 8.
         sequence: With memory: steps trained on at a time; 0 = whole episodes.
         burn_in: With --sequence: steps before them that only warm the memory (R2D2: 40).
         rows: Where rows wait to be drawn; auto = in memory up to 1 GiB, else on disk.
@@ -112,7 +111,8 @@ class EvaluationSpec:
             `rbve evaluate --help` lists environments, yours among them (gymnasium:MODULE:ID).
         eval_episodes: Episodes per evaluation.
         eval_epsilon: Share of random actions in evaluation (the paper's 0.4^8).
-        every: Updates between evaluations and checkpoints. Default: steps / 20.
+        every: Updates between evaluations and checkpoints; 0 = steps / 20.
+        legal: "all" = all actions are legal, where the data has masks and the environment none.
         final_evaluations: Last evaluations whose mean is the final figure; none from the first half
             of the updates.
     """
@@ -122,6 +122,7 @@ class EvaluationSpec:
     eval_epsilon: float = 0.4**8
     every: int = UNSET
     final_evaluations: int = 5
+    legal: Literal["all"] | None = None
 
 
 def default_period(steps: int) -> int:

@@ -152,7 +152,7 @@ class Spec:
             if obs_shape is None:
                 raise ValueError("stack 0 goes by the data, which is not known here; give a number")
             filled["stack"] = 1 if len(obs_shape) == 3 and obs_shape[-1] == FRAMES else FRAMES
-        settings = complete_settings(self.load_algorithm(), self.settings)
+        settings = complete_settings(self.load_algorithm(), self.settings, [*self.flat()])
         return self.varied(settings=settings, **filled)
 
     def to_json(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rbve.algorithms import Algorithm
@@ -14,8 +14,13 @@ from rbve.schema import INT32
 POSITIVE = {"beta", "cap", "kappa"}  # settings that divide or bound
 
 
-def complete_settings(algorithm: Algorithm, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All of the algorithm's numbers (Config) and choices (Options), by name."""
+def complete_settings(
+    algorithm: Algorithm, settings: Mapping[str, Any], fields: Sequence[str] = ()
+) -> dict[str, Any]:
+    """All of the algorithm's numbers (Config) and choices (Options), by name.
+
+    `fields` are names that a setting may be a slip of, beside those of settings.
+    """
     numbers = dict(algorithm.config()._asdict())
     choices = dataclasses.asdict(algorithm.options())
     for name, value in settings.items():
@@ -27,7 +32,7 @@ def complete_settings(algorithm: Algorithm, settings: Mapping[str, Any]) -> dict
         else:
             known = [*numbers, *choices]
             raise ValueError(
-                f"{algorithm.name} has no setting {name!r}.{did_you_mean(name, known)} "
+                f"{algorithm.name} has no setting {name!r}.{did_you_mean(name, [*known, *fields])} "
                 f"Known: {', '.join(known) or 'none'}"
             )
     return {**numbers, **choices}

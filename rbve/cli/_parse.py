@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect as signatures
 import io
-import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -21,7 +19,6 @@ import tyro
 
 from rbve import registry
 from rbve.cli import _console
-from rbve.training import presets
 
 EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
 FOLDER = Path(__file__).parent
@@ -33,59 +30,30 @@ def names() -> list[str]:
 
 def parse(given: list[str]) -> Any:
     """The chosen command with its arguments, not yet called."""
-    commands = {name: load(name) if [name] == given[:1] else described(name) for name in names()}
-    if given[:1] == ["train"]:
-        commands["train"] = with_preset(commands["train"], preset_in(given))
+    commands = {
+        name: load(name, given) if [name] == given[:1] else listed(name) for name in names()
+    }
     return tyro.extras.subcommand_cli_from_dict(
-        {name: held(command) for name, command in commands.items()},
+        commands,
         prog="rbve",
         description="Learn decisions from logged data when actions are discrete.",
         args=given,
     )
 
 
-def load(name: str) -> Any:
-    return importlib.import_module(f"rbve.cli.{name}").command
+def load(name: str, given: list[str]) -> Any:
+    """Its function; or the class of its flags, if they depend on what is given."""
+    module = importlib.import_module(f"rbve.cli.{name}")
+    return module.parser(given) if hasattr(module, "parser") else held(module.command)
 
 
-def described(name: str) -> Any:
+def listed(name: str) -> Any:
     """A command that is not called, for the list of them all."""
 
     def command() -> None: ...
 
     command.__doc__ = registry.summary(FOLDER, name, "command") + "."
     return command
-
-
-def preset_in(given: list[str]) -> str | None:
-    """The one that `rbve train` is given; it has to be known before the flags are read."""
-    if given[:1] != ["train"]:
-        return None
-    words = [part for word in given for part in word.split("=", 1)]
-    return next((b for a, b in itertools.pairwise(words) if a == "--preset"), None)
-
-
-def with_preset(command: Any, name: str | None) -> Any:
-    """The command with a preset's fields for defaults: flags win, and --help tells them."""
-    fields = presets.load(name)
-    if not fields:
-        return command
-
-    @functools.wraps(command)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return command(*args, **kwargs)
-
-    def preset(parameter: signatures.Parameter) -> signatures.Parameter:
-        value = fields.get(parameter.name, parameter.default)
-        if isinstance(parameter.default, tuple) and not isinstance(value, tuple):
-            value = (value,)
-        return parameter.replace(default=value)
-
-    plain = signatures.signature(command)
-    call.__signature__ = plain.replace(  # type: ignore[attr-defined]
-        parameters=[preset(each) for each in plain.parameters.values()]
-    )
-    return call
 
 
 def held(command: Any) -> Any:

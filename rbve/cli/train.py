@@ -1,67 +1,70 @@
-"""`rbve train`."""
+"""`rbve train`. Its flags are the fields of a Spec, whose texts are their help."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import types
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
+import docstring_parser
 from tyro.conf import Positional, UseAppendAction, arg
 
 from rbve import algorithms
 from rbve.cli import _console
 from rbve.cli._arguments import ExecutorName, Json, find_modules_here, need_one
-from rbve.parts import Torso
+from rbve.spec import Spec, layout_of
+from rbve.sweep.config import SweepConfig, field_names, parse_values, read_config, write_config
 from rbve.sweep.executors import DEFAULT
-from rbve.training.presets import PRESETS
+from rbve.training import presets
+
+if TYPE_CHECKING:
+    from rbve.data.dataset import Dataset
 
 RESUMES = True
-ALGORITHMS = ", ".join(algorithms.names())
-PRESET_HELP = (
-    f"The paper's settings for a benchmark, where no other flag is given: {', '.join(PRESETS)}. "
-    "Add --help to see them."
-)
+_USUAL = Spec.of(env="auto")
+_SEVERAL = ("algorithm", "seed", "learning_rate")  # take several values after their flag
+_HELP = {
+    "algorithm": f"One or more of {', '.join(algorithms.names())}, or a path to a .py file.",
+    "seed": "One or more seeds of weights and batches.",
+    "learning_rate": "One or more Adam step sizes (paper: 8e-5, 1e-4 or 3e-4).",
+}
 
 
-def command(
-    data: Positional[Annotated[tuple[Path, ...], arg(metavar="DATA")]],
-    /,
-    out: Path = Path("runs"),
-    algorithm: Annotated[
-        tuple[str, ...], arg(help=f"One or more of {ALGORITHMS}, or a path to a .py file.")
-    ] = ("rbve",),
-    set: UseAppendAction[tuple[str, ...]] = (),
-    steps: int = 100_000,
-    env: str = "auto",
-    seed: tuple[int, ...] = (0,),
-    learning_rate: tuple[float, ...] = (3e-4,),
-    target_period: int = 0,
-    polyak: float = 0.0,
-    every: int = 0,
-    batch_size: int = 0,
-    torso: Torso = "auto",
-    hidden: tuple[int, ...] = (),
-    stack: int = 1,
-    memory: int = 0,
-    sequence: int = 0,
-    burn_in: int = 0,
-    rescale: bool | None = None,
-    rows: Literal["auto", "memory", "disk"] = "auto",
-    td: Literal["square", "huber"] = "square",
-    gamma: float = 0.99,
-    n_step: int = 0,
-    clip_rewards: bool = False,
-    eval_episodes: int = 100,
-    eval_epsilon: float = 0.4**8,
-    final_evaluations: int = 5,
-    keep: float = 1.0,
-    keep_seed: int = 0,
-    side: Literal["all", "above", "below"] = "all",
-    action: Literal["chosen", "executed"] = "chosen",
-    devices: int = 1,
-    executor: ExecutorName = DEFAULT,
-    preset: Annotated[str | None, arg(metavar="NAME", help=PRESET_HELP)] = None,
-    as_json: Json = False,
-) -> None:
+@dataclasses.dataclass(frozen=True)
+class _TrainFlags:
+    """Flags that are not fields of a Spec.
+
+    Attributes:
+        data: One or more stores, as `rbve record` and `rbve convert` write them.
+        out: Folder for rows, checkpoints and policies, one sub-folder per member.
+        set: A setting of the algorithm, NAME=VALUE or NAME=VALUE,VALUE to try several; repeatable
+            (rbve: lam, nu, beta, cap, filter, normalise, form, bounded; cql: alpha; ...).
+        vary: Several values of any field, FIELD=VALUE,VALUE (gamma=0.9,0.99; hidden=64,128x128);
+            repeatable.
+        config: TOML file with fields; flags go first. --print-config writes one.
+        print_config: Print what the other flags mean as such a file, and train nothing.
+        preset: The paper's settings for a benchmark, where neither flag nor file says otherwise:
+            rlu-atari, rlu-dmlab, small-memory. Add --help to see them.
+        devices: Over how many accelerators (or cores) every batch is split, without memory.
+            Results change in the last digits alone.
+    """
+
+    data: Positional[Annotated[tuple[Path, ...], arg(metavar="DATA")]] = ()
+    out: Path = Path("runs")
+    set: UseAppendAction[tuple[str, ...]] = ()
+    vary: UseAppendAction[tuple[str, ...]] = ()
+    config: Path | None = None
+    print_config: bool = False
+    preset: Annotated[str | None, arg(metavar="NAME")] = None
+    devices: int = 1
+    executor: ExecutorName = DEFAULT
+    as_json: Json = False
+
+
+def command(flags: Any) -> None:
     """Train on one or more datasets: every combination of data, algorithm, setting and seed.
 
     Members run on all cores. Ctrl-C and SIGTERM end it within seconds (a second one at once). Run
@@ -70,132 +73,127 @@ def command(
 
     Exit codes: 0 done, 2 bad input or a damaged run (the others are trained), 5 a member diverged
     (its policy holds the last finite weights, and says so), 130 Ctrl-C, 143 SIGTERM.
-
-    Args:
-        data: One or more stores, as `rbve record` and `rbve convert` write them.
-        out: Folder for rows, checkpoints and policies, one sub-folder per member.
-        set: A setting of the algorithm, NAME=VALUE or NAME=VALUE,VALUE to try several; repeatable
-            (rbve: lam, nu, beta, cap, filter, normalise, form, bounded; cql: alpha; ...).
-        steps: Updates.
-        env: Where to evaluate; "auto" = where the data says it was recorded, "none" = nowhere.
-            `rbve evaluate --help` lists environments, yours among them (gymnasium:MODULE:ID).
-        seed: One or more seeds of weights and batches.
-        learning_rate: One or more Adam step sizes.
-        target_period: Updates between target syncs; 0 = steps / 800, but 100 at least (steps / 20
-            under 2,000 steps): under a target that moves every few updates values run away.
-        polyak: Move the target at every update by this share of the way to the online network,
-            instead of copying it every --target-period updates; 0 = copies.
-        every: Updates between evaluations and checkpoints; 0 = steps / 20.
-        batch_size: Transitions per update, with memory sequences; 0 = 128, or 8 with memory.
-        torso: What turns an observation into features: dense layers, the convolutions of the paper
-            (atari; atari_valid pads nothing) or MinAtar's (board); auto = by the shape.
-        hidden: Units per dense layer. Default: 56 56 for mlp, 512 for atari (with memory none), 128
-            for board.
-        stack: Frames joined into one observation; 0 = 4, unless the data holds them joined.
-        memory: Units of an LSTM, for decisions that need to remember (R2D2: 512); it also sees the
-            last action and the last reward. 0 = none.
-        sequence: With memory: steps trained on at a time; 0 = whole episodes.
-        burn_in: With --sequence: steps before them that only warm the memory.
-        rescale: Learn values on R2D2's square-root scale. Default: with memory.
-        rows: Where rows wait to be drawn; auto = in memory up to 1 GiB (without memory
-            16 MiB of pixels), else on disk.
-        td: Form of the TD loss. With huber, values run away on cartpole at short target periods
-            where those of the square do not: keep the square there.
-        gamma: Discount per step.
-        n_step: Window of summed rewards; 0 = 1, or 5 with memory.
-        clip_rewards: Clip rewards to [-1, 1].
-        eval_episodes: Episodes per evaluation.
-        eval_epsilon: Share of random actions in evaluation (the paper's 0.4^8).
-        final_evaluations: Last evaluations whose mean is the final figure; none
-            from the first half of the updates.
-        keep: Share of the episodes to train on.
-        keep_seed: Seed of that choice.
-        side: Only episodes above, or not above, the mean return.
-        action: Train on the action the agent chose or the one the environment executed.
-        devices: Over how many accelerators (or cores) every batch is split, without memory.
-            Results change in the last digits alone.
     """
-    from rbve import api
-    from rbve import rows as result_rows
+    config = _asked(flags)
+    if flags.print_config:
+        print(write_config(config, _USUAL), end="")
+        return
+    for name in ("path", *_SEVERAL):
+        need_one("DATA" if name == "path" else _flag(name), config.vary.get(name, [None]))
+    if not config.base.data.path and "path" not in config.vary:
+        need_one("DATA", ())
+    _train(flags, config)
+
+
+def parser(words: Sequence[str]) -> type:
+    """The class of the flags, whose defaults are those of the preset and the file among `words`."""
+    usual = SweepConfig(_USUAL, {})
+    usual = usual.with_fields(presets.load(_value(words, "--preset")), {})
+    if file := _value(words, "--config"):
+        usual = read_config(Path(file), usual)
+    own, layout = usual.base.flat(), layout_of()
+    fields = []
+    for name in field_names():
+        if name == "path":
+            continue
+        hint: Any = layout.hints[name]
+        default = own[name]
+        if name in _SEVERAL:
+            hint, default = (
+                types.GenericAlias(tuple, (hint, ...)),
+                tuple(usual.vary.get(name, [default])),
+            )
+        elif hint is int and default is None:
+            default = 0
+        elif name == "env":
+            hint, default = str, default or "none"
+        elif default is None:
+            hint = hint | None if type(None) not in get_args(hint) else hint
+        fields.append((name, Annotated[hint, arg(help=_help()[name])], default))
+    varied = {k: v for k, v in usual.vary.items() if k not in _SEVERAL}
+    named = {word.partition("=")[0].replace("_", "-") for word in words}
+    kept = {k: v for k, v in varied.items() if _flag(k) not in named}
+    kind = dataclasses.make_dataclass(
+        "Flags",
+        fields,
+        bases=(_TrainFlags,),
+        frozen=True,
+        namespace={"_usual": SweepConfig(usual.base, kept), "__call__": command},
+    )
+    kind.__doc__ = command.__doc__
+    return kind
+
+
+def _asked(flags: Any) -> SweepConfig:
+    names = [name for name in field_names() if name != "path"]
+    fields = {name: getattr(flags, name) for name in names if name not in _SEVERAL}
+    vary: dict[str, Any] = {name: list(getattr(flags, name)) for name in _SEVERAL}
+    for name, values in vary.items():
+        need_one(_flag(name), values)
+    vary |= flags._usual.vary
+    vary |= {k: v for k, v in parse_values(flags.vary, "--vary", fields=True).items()}
+    settings = parse_values(flags.set, "--set", fields=False)
+    if flags.data:
+        vary["path"] = [str(path) for path in flags.data]
+    need_one("DATA", vary.get("path", ["x"]))
+    single = {name: values[0] for name, values in vary.items() if len(values) == 1}
+    several = {name: values for name, values in vary.items() if len(values) > 1}
+    return SweepConfig(flags._usual.base, {}).with_fields(fields | single, several | settings)
+
+
+def _train(flags: Any, config: SweepConfig) -> None:
+    from rbve import api, rows
     from rbve.audit.verdict import counted
-    from rbve.data.manifest import fingerprint
     from rbve.evaluation.offline_case import run_warnings
-    from rbve.spec import Spec
     from rbve.sweep import grid
     from rbve.sweep.run import run_jobs
     from rbve.training.notes import notes, period_notes
-    from rbve.training.presets import frames_to_join
     from rbve.training.run import is_finished
 
-    del preset  # its fields are the defaults of the others by now (rbve/cli.py)
-    need_one("DATA", data)
-    need_one("--algorithm", algorithm)
-    need_one("--seed", seed)
-    need_one("--learning-rate", learning_rate)
-    find_modules_here(env)
-    where, missing = grid.evaluation_env(data, env)
-    _console.show_notes(missing)
-    base = Spec.of(
-        torso=torso,
-        hidden=hidden,
-        stack=stack,
-        memory=memory,
-        sequence=sequence,
-        burn_in=burn_in,
-        rescale=rescale,
-        rows=rows,
-        batch_size=batch_size,
-        td=td,
-        gamma=gamma,
-        n_step=n_step,
-        clip_rewards=clip_rewards,
-        steps=steps,
-        every=every,
-        env=where,
-        eval_episodes=eval_episodes,
-        eval_epsilon=eval_epsilon,
-        final_evaluations=final_evaluations,
-        keep=keep,
-        keep_seed=keep_seed,
-        side=side,
-        action=action,
-        target_period=target_period,
-        polyak=polyak,
-    )
-    vary = grid.parse_settings(set) | {
-        "algorithm": algorithm,
-        "learning_rate": learning_rate,
-        "path": [str(path) for path in data],
-        "seed": seed,
-    }
-    opened = {str(path): api.load(path, verify=False) for path in data}
-    marks = {str(path): fingerprint(path) for path in data}
-    if not stack:
-        frames_to_join([each.obs_shape for each in opened.values()])
-    members = [
-        job.varied(fingerprint=marks[job.data.path]).resolved(opened[job.data.path].obs_shape)
-        for job in grid.jobs(base, vary)
-    ]
+    jobs = grid.jobs(*config)
+    paths = [Path(path) for path in dict.fromkeys(job.data.path for job in jobs)]
+    for env in {job.evaluation.env for job in jobs}:
+        find_modules_here(env)
+        where, missing = grid.evaluation_env(paths, env or "none")
+        _console.show_notes(missing)
+        jobs = [job.varied(env=where) if job.evaluation.env == env else job for job in jobs]
+    opened: dict[str, Dataset] = {str(path): api.load(path, verify=False) for path in paths}
+    if any(not job.network.stack for job in jobs):
+        presets.frames_to_join([each.obs_shape for each in opened.values()])
+    jobs = [grid.identified(job, opened[job.data.path]) for job in jobs]
     for path, each in opened.items():
-        _console.show_notes(notes(path, each, members))
-    left = [job for job in members if not is_finished(out / job.id)]
-    what = f"training {counted(len(left), 'member')}"
-    with _console.bar(what, steps * len(left), "updates") as bar:
-        interval = members[0].evaluation.every
-        folders = run_jobs(
-            members,
-            out,
-            lambda progress: bar.advance(
-                progress.step - (progress.step - 1) // interval * interval,
-                progress.metrics.get("return"),
-            ),
-            devices=devices,
-            executor=executor,
-        )
-    _console.show_notes(period_notes(members))
-    runs = result_rows.find(folders)
-    _console.show_runs(runs, as_json)
+        _console.show_notes(notes(path, each, jobs))
+    left = [job for job in jobs if not is_finished(flags.out / job.id)]
+    updates = sum(job.steps for job in left)
+    with _console.bar(f"training {counted(len(left), 'member')}", updates, "updates") as bar:
+
+        def advance(progress: Any) -> None:
+            every = progress.job.evaluation.every
+            done = progress.step - (progress.step - 1) // every * every
+            bar.advance(done, progress.metrics.get("return"))
+
+        folders = run_jobs(jobs, flags.out, advance, devices=flags.devices, executor=flags.executor)
+    _console.show_notes(period_notes(jobs))
+    runs = rows.find(folders)
+    _console.show_runs(runs, flags.as_json)
     _console.show_policies(folders)
     for run in runs:
         _console.show_notes(run_warnings(run.job, run))
     _console.fail_where_diverged(runs)
+
+
+def _help() -> dict[str, str]:
+    """Flat name -> text, from the docstrings of the Spec and its parts."""
+    kinds = [Spec, *(hint for hint in get_type_hints(Spec).values() if isinstance(hint, type))]
+    documented = [docstring_parser.parse(kind.__doc__ or "") for kind in kinds]
+    texts = {each.arg_name: each.description or "" for doc in documented for each in doc.params}
+    return {name: texts.get(name, "").replace("\n", " ") for name in field_names()} | _HELP
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _value(words: Sequence[str], flag: str) -> str | None:
+    parts = [part for word in words for part in word.split("=", 1)]
+    return next((b for a, b in itertools.pairwise(parts) if a == flag), None)

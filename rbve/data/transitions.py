@@ -25,11 +25,17 @@ Bootstrap = Literal["state", "pair", "return", "none"]
 
 @dataclass(frozen=True)
 class View:
-    """How a Dataset is read; never stored with it."""
+    """How a Dataset is read; never stored with it.
 
-    gamma: float = 0.99  # discount per step (the paper's bsuite and Atari value)
-    n_step: int = 1  # window of summed rewards (5 on DMLab)
-    clip_rewards: bool = False  # rewards to [−1, 1] (Atari)
+    Attributes:
+        gamma: Discount per step (the paper's bsuite and Atari value).
+        n_step: Window of summed rewards; 0 = 1, with memory 5 (R2D2).
+        clip_rewards: Clip rewards to [-1, 1] (Atari).
+    """
+
+    gamma: float = 0.99
+    n_step: int = 1
+    clip_rewards: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.gamma <= 1:

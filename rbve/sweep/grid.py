@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rbve import algorithms, envs
+from rbve.data.dataset import Dataset
 from rbve.data.formats import load
+from rbve.data.manifest import fingerprint
 from rbve.envs.base import Env
+from rbve.parts import DataRef
 from rbve.spec import Spec, layout_of
+from rbve.training.measures import recording
 
 FASTEST = {"learning_rate": 1, "path": 2, "seed": 3}
 
@@ -55,15 +61,24 @@ def combinations(
     return result
 
 
-def parse_settings(words: Sequence[str]) -> dict[str, list[str]]:
-    """NAME=VALUE or NAME=VALUE,VALUE."""
-    found: dict[str, list[str]] = {}
-    for item in words:
-        name, equals, values = item.partition("=")
-        if not equals or not name or not values:
-            raise ValueError(f"--set takes NAME=VALUE or NAME=VALUE,VALUE; got {item!r}")
-        found[name] = values.split(",")
-    return found
+def identified(job: Spec, dataset: Dataset) -> Spec:
+    """The job with what its data says: fingerprint, group and replicate; defaults filled in.
+
+    Recordings made alike but for the seed are replicates of one group; other data is a group of its
+    own, unless the job names its group.
+    """
+    in_memory = not Path(job.data.path).exists()
+    mark = job.data.fingerprint or ("" if in_memory else fingerprint(Path(job.data.path)))
+    job = job.varied(fingerprint=mark)
+    replicate = mark or job.data.path
+    made = recording(dataset.provenance, job.data)
+    origin = json.dumps(made, sort_keys=True) if made else replicate
+    group = job.group or hashlib.sha256(origin.encode()).hexdigest()[:12]
+    kept = {name: getattr(job.data, name) for name in ("keep", "side", "action")}
+    usual = DataRef()
+    words = [f"{name}={value}" for name, value in kept.items() if value != getattr(usual, name)]
+    label = job.group if job.replicate else " ".join([group, *words])
+    return job.varied(group=label, replicate=replicate).resolved(dataset.obs_shape)
 
 
 def evaluation_env(data: Sequence[Path], env: str) -> tuple[str | None, list[str]]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rbve.parts import FRAMES
 from rbve.registry import unknown
-
-FRAMES = 4  # that make an observation of Atari
 
 PRESETS: dict[str, Mapping[str, Any]] = {
     # arXiv:2103.09575, table "Atari experiments' hyperparameters" and the text above it.

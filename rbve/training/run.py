@@ -257,9 +257,13 @@ def evaluating(spec: Spec, dataset: Dataset) -> Iterator[Callable[[MemberRun, in
         yield lambda member, until: None
         return
     plan = EvaluationPlan(
-        own.eval_episodes, own.eval_epsilon, spec.view.gamma, spec.view.clip_rewards
+        own.eval_episodes,
+        own.eval_epsilon,
+        spec.view.gamma,
+        spec.view.clip_rewards,
+        legal=own.legal,
     )
-    remedy = f"train with --env none, then use `rbve evaluate --env {own.env} --legal all`"
+    remedy = "add --legal all to evaluate as if all were, or --env none to evaluate nothing"
     needs = Interface.of_data(dataset, spec.network.stack)
     with open_evaluator(own.env, plan, needs, remedy) as evaluator:
         yield lambda member, until: evaluator.play(

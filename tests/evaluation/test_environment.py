@@ -168,7 +168,7 @@ def test_training_evaluates_with_masks_or_not_at_all(
 ) -> None:
     data = rbve.load(store)
     plan = {"steps": 20, "every": 10, "env": "gymnasium:Silent-v0"}
-    words = "train with --env none, then use `rbve evaluate --env gymnasium:Silent-v0 --legal all`"
+    words = "add --legal all to evaluate as if all were, or --env none to evaluate nothing"
     with pytest.raises(ValueError, match=words):
         train_members([small_job("bve", plan)], [data], [tmp_path / "silent"])
     plan["env"] = "gymnasium:Doors-v0"

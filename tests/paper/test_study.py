@@ -210,4 +210,4 @@ def test_other_levels_of_noise_replace_an_experiments_own() -> None:
 def test_a_scale_may_say_how_long_the_target_stands(period: int, wanted: int) -> None:
     scale = replace(experiments.SCALES["quick"], steps=4_000, target_period=period)
     made = study.job(DataRef("data"), "catch", Method("bve"), {}, scale, seed=0)
-    assert made.target_period == wanted
+    assert made.optimiser.target_period == wanted
