@@ -37,6 +37,7 @@ OTHER: dict[str, Any] = {
     "clip_rewards": True,
     "learning_rate": 0.001,
     "target_period": 9,
+    "polyak": 0.01,
     "batch_size": 5,
     "sequence": 4,
     "burn_in": 2,
