@@ -14,19 +14,19 @@ from rbve.data.manifest import MANIFEST, fingerprint, is_recorded
 from rbve.files import read_json, write_json
 
 FILE = "audits.json"
-FIELDS = ("verdict", "findings", "notes", "episodes", "transitions", "observation")
+_FIELDS = ("verdict", "findings", "notes", "episodes", "transitions", "observation")
 
-NUMBERS = {"*": (float, None)}
-FINDING = dict.fromkeys(("level", "name", "seen", "why", "remedy"), str)
+_NUMBERS = {"*": (float, None)}
+_FINDING = dict.fromkeys(("level", "name", "seen", "why", "remedy"), str)
 AUDIT = {
     "fingerprint?": str,
     "verdict": str,
-    "findings": [FINDING],
+    "findings": [_FINDING],
     "notes": [str],
     **dict.fromkeys(("episodes", "transitions"), int),
     "observation": str,
     "executed_differs": (float, None),
-    **dict.fromkeys(("actions", "length", "returns", "ends"), NUMBERS),
+    **dict.fromkeys(("actions", "length", "returns", "ends"), _NUMBERS),
 }
 
 Summary = dict[str, Any]
@@ -56,7 +56,7 @@ def write_audits(
 def summary(audit: Summary) -> Summary:
     """What a reader of results wants of an audit."""
     return {
-        **{name: audit[name] for name in FIELDS},
+        **{name: audit[name] for name in _FIELDS},
         "actions": {name: each["share"] for name, each in audit["actions"].items()},
         "executed_differs": audit["counts"]["executed_differs"],
         "length": audit["counts"]["length"],

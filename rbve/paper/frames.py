@@ -20,13 +20,13 @@ from rbve.data.manifest import is_recorded
 from rbve.files import write_atomically
 
 FOLDER = "frames"
-COUNT = 8
-GAP = 4  # pixels between frames
+_COUNT = 8
+_GAP = 4  # pixels between frames
 WIDTH = 160  # of a frame, about
-SMALLEST = 8  # pixels a side; less is a table of numbers
+_SMALLEST = 8  # pixels a side; less is a table of numbers
 BOARD = 16  # pixels a side up to which channels are kinds of things (MinAtar), not colours
 # Of a board's channels, one after another; an empty cell is dark.
-COLOURS = np.array(
+_COLOURS = np.array(
     [[230, 159, 0], [86, 180, 233], [0, 158, 115], [240, 228, 66], [0, 114, 178],
      [213, 94, 0], [204, 121, 167], [200, 200, 200], [255, 255, 255], [140, 86, 75]],
     np.uint8,
@@ -42,24 +42,24 @@ def write_strips(out: Path) -> list[Path]:
         if folder is None:
             continue
         data = load(folder, verify=False)
-        if is_images(data):
+        if _is_images(data):
             file = out / FOLDER / f"{kind.name}.png"
             write_atomically(file, png(strip(data)))
             written.append(file)
     return written
 
 
-def is_images(data: Dataset) -> bool:
+def _is_images(data: Dataset) -> bool:
     shape = data.obs_shape
     pixels = data.obs.dtype == np.uint8 and data.features is None
-    return pixels and len(shape) in (2, 3) and min(shape[:2]) >= SMALLEST
+    return pixels and len(shape) in (2, 3) and min(shape[:2]) >= _SMALLEST
 
 
 def strip(data: Dataset) -> np.ndarray:
     """(H, W, 3) uint8."""
-    rows = np.linspace(0, data.offsets[1] - 1, COUNT).round().astype(int)
-    pictures = [enlarged(picture(np.asarray(data.obs[row]))) for row in np.unique(rows)]
-    gap = np.full((len(pictures[0]), GAP, 3), 255, np.uint8)
+    rows = np.linspace(0, data.offsets[1] - 1, _COUNT).round().astype(int)
+    pictures = [_enlarged(picture(np.asarray(data.obs[row]))) for row in np.unique(rows)]
+    gap = np.full((len(pictures[0]), _GAP, 3), 255, np.uint8)
     parts = [part for each in pictures for part in (each, gap)]
     return np.concatenate(parts[:-1], axis=1)
 
@@ -69,12 +69,12 @@ def picture(frame: np.ndarray) -> np.ndarray:
     frame = frame.reshape(*frame.shape[:2], -1)
     if max(frame.shape[:2]) <= BOARD:
         things = frame > 0
-        colours = COLOURS[np.argmax(things, axis=-1) % len(COLOURS)]
+        colours = _COLOURS[np.argmax(things, axis=-1) % len(_COLOURS)]
         return np.where(things.any(axis=-1, keepdims=True), colours, EMPTY)
     return frame if frame.shape[-1] == 3 else np.repeat(frame[..., -1:], 3, axis=-1)
 
 
-def enlarged(frame: np.ndarray) -> np.ndarray:
+def _enlarged(frame: np.ndarray) -> np.ndarray:
     times = max(1, round(WIDTH / frame.shape[1]))
     return frame.repeat(times, axis=0).repeat(times, axis=1)
 

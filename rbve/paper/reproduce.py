@@ -29,8 +29,8 @@ from rbve.sweep.recordings import Recording
 from rbve.sweep.run import run_jobs
 from rbve.training.run import Progress
 
-SLOW = {"iqn": 0, "rem": 1, "bcq": 2}  # begun first, so that no core waits for them at the end
-LEARNING_RATE = 3e-4  # where a method says none (the paper's largest)
+_SLOW = {"iqn": 0, "rem": 1, "bcq": 2}  # begun first, so that no core waits for them at the end
+_LEARNING_RATE = 3e-4  # where a method says none (the paper's largest)
 
 
 def scale_named(name: str) -> Scale:
@@ -103,7 +103,7 @@ def record_all(
 
     Progress: a recording, the share of it that came about since last told, its last return.
     """
-    check_sizes(wanted, out)
+    _check_sizes(wanted, out)
     out = out.absolute()  # ViZDoom changes the working directory while it starts
 
     def one(each: Recording) -> None:
@@ -121,7 +121,7 @@ def record_all(
         on_all_devices(one, missing)
 
 
-def check_sizes(wanted: Sequence[Recording], out: Path) -> None:
+def _check_sizes(wanted: Sequence[Recording], out: Path) -> None:
     """Recordings of another scale must not pass for those of this one."""
     for each in wanted:
         folder = each.folder(out)
@@ -157,7 +157,7 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
     if each.expert is not None:
         online = each.online.folder(out)
         expert = Policy.load(online / record.EXPERT)
-        common["reference"] = learned_by(online)["reference"]
+        common["reference"] = _learned_by(online)["reference"]
         record.record_policy(each.env, folder, expert, each.episodes, each.expert, **common)
     elif each.script is not None:
         player = ScriptActor(scripts.load(each.env))
@@ -177,7 +177,7 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
     marks: dict[Path, str] = {}
     found = []
     for data in experiment.data:
-        if shortfall(data, experiment, scale, out):
+        if _shortfall(data, experiment, scale, out):
             continue
         for seed in range(scale.datasets):
             folder = recording(data, scale, seed).folder(out)
@@ -195,7 +195,7 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
 def left_out(experiment: Experiment, scale: Scale, out: Path) -> dict[str, str]:
     """environment -> why its data does not count; needs the recordings."""
     sized = experiment.at(scale)
-    reasons = {data.env: shortfall(data, experiment, sized, out) for data in experiment.data}
+    reasons = {data.env: _shortfall(data, experiment, sized, out) for data in experiment.data}
     return {env: reason for env, reason in reasons.items() if reason}
 
 
@@ -207,7 +207,7 @@ def needless(
 
     def told(each: Recording) -> bool:
         return all(
-            shortfall(data, experiment, experiment.at(scale), out)
+            _shortfall(data, experiment, experiment.at(scale), out)
             for experiment in experiments
             for data in experiment.data
             for own in [recording(data, experiment.at(scale), each.seed)]
@@ -217,7 +217,7 @@ def needless(
     return told
 
 
-def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> str:
+def _shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> str:
     """How an agent that recorded this data fell short of what the experiment asks; else nothing."""
     if not experiment.learned and not experiment.best:
         return ""
@@ -228,7 +228,7 @@ def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> st
         online = recording(data, scale, seed).online.folder(out)
         if not is_recorded(online):
             continue
-        found = learned_by(online)
+        found = _learned_by(online)
         reference = found["reference"]
         random, reached = reference["random"], reference["online"]
         if best is None and not has_learned(found, experiment.learned):
@@ -244,7 +244,7 @@ def shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> st
     return ""
 
 
-def learned_by(online: Path) -> dict[str, Any]:
+def _learned_by(online: Path) -> dict[str, Any]:
     """The provenance of an online agent's recording: what it came to, and a random policy's."""
     found = read_provenance(online)
     reference = found.get("reference") or {}
@@ -272,7 +272,7 @@ def job(
         "env": env,
         "eval_episodes": scale.eval_episodes,
         "batch_size": scale.batch_size,
-        "learning_rate": LEARNING_RATE,
+        "learning_rate": _LEARNING_RATE,
         "target_period": scale.period,
         "seed": seed,
     }
@@ -293,5 +293,5 @@ def run(
         why = left_out(experiment, scale, out)
         write_experiment(out, name, experiment, [job.id for job in mine], why)
         wanted += mine
-    wanted.sort(key=lambda job: SLOW.get(job.algorithm, len(SLOW)))
+    wanted.sort(key=lambda job: _SLOW.get(job.algorithm, len(_SLOW)))
     return run_jobs(wanted, out / "runs", on_progress, executor=executor)

@@ -24,10 +24,10 @@ from rbve.rows import Run, is_finished
 
 EXPERIMENTS = "experiments"
 THEORY = "theory"
-PACKED_THEORY = "theory.jsonl.gz"  # not the name by which trained runs are found
+_PACKED_THEORY = "theory.jsonl.gz"  # not the name by which trained runs are found
 
 
-LISTED = {
+_LISTED = {
     "jobs": [str],
     "left_out?": {"*": str},
     "outline?": {
@@ -111,7 +111,7 @@ def _experiments(paths: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
         for file in sorted((path / EXPERIMENTS).glob("*.json")):
             content = read_json(file)
             where = f"{file}: lists no jobs; run `rbve reproduce {file.stem}` again"
-            schema.check(content, LISTED, where)
+            schema.check(content, _LISTED, where)
             yield file.stem, content
 
 
@@ -120,14 +120,14 @@ def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:
     found: dict[str, list[Run]] = {}
     for path in paths:
         for folder in sorted((path / THEORY).glob("*")):
-            files = sorted([*folder.glob(PACKED_THEORY), *(folder / "rows").rglob("*.jsonl")])
+            files = sorted([*folder.glob(_PACKED_THEORY), *(folder / "rows").rglob("*.jsonl")])
             runs = [run for file in files for run in rows.read_all(file)]
             if runs:
                 found.setdefault(folder.name, []).extend(runs)
     return found
 
 
-def without_place(run: Run) -> Run:
+def _without_place(run: Run) -> Run:
     """Its data as STUDY/data/KIND/SEED: where the study lay concerns nobody else."""
     data = run.spec["data"]
     place = Path(data["path"])
@@ -145,7 +145,7 @@ def _without_file(study: Path, name: str) -> dict[str, Any]:
     return content
 
 
-def audits_of(studies: Sequence[Path], used: Set[str]) -> dict[str, Summary]:
+def _audits_of(studies: Sequence[Path], used: Set[str]) -> dict[str, Summary]:
     """Of all studies. Where two recorded the same kind of data, both audits stay if runs used both,
     the later one under the name of its study."""
     found: dict[str, Summary] = {}
@@ -170,10 +170,10 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
         raise ValueError(f"{words}: no study; make one with `rbve reproduce ... --out STUDY`")
     runs = rows.find([each for each in studies if jobs_of([each])]) if wanted else []
     finished = [run for run in runs if run.job in wanted and is_finished(run)]
-    kept = [without_place(run) for run in {run.job: run for run in finished}.values()]
-    audits = audits_of(studies, {run.spec["data"].get("fingerprint") for run in kept})
+    kept = [_without_place(run) for run in {run.job: run for run in finished}.values()]
+    audits = _audits_of(studies, {run.spec["data"].get("fingerprint") for run in kept})
     for name, mine in theory.items():
-        rows.pack(mine, out / THEORY / name / PACKED_THEORY)
+        rows.pack(mine, out / THEORY / name / _PACKED_THEORY)
     strips = [file for study in studies for file in sorted((study / FRAMES).glob("*.png"))]
     for file in strips:
         write_atomically(out / file.parent.name / file.name, file.read_bytes())

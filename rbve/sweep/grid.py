@@ -19,7 +19,7 @@ from rbve.parts import DataRef
 from rbve.spec import Spec, layout_of
 from rbve.training.measures import recording
 
-FASTEST = {"learning_rate": 1, "path": 2, "seed": 3}
+_FASTEST = {"learning_rate": 1, "path": 2, "seed": 3}
 
 
 def jobs(base: Spec, vary: Mapping[str, Sequence[Any]]) -> list[Spec]:
@@ -31,18 +31,18 @@ def jobs(base: Spec, vary: Mapping[str, Sequence[Any]]) -> list[Spec]:
     own = {name: values for name, values in vary.items() if name in fields}
     names = own.pop("algorithm", [base.algorithm])
     # Last ones vary fastest.
-    varied = dict(sorted(own.items(), key=lambda each: FASTEST.get(each[0], 0)))
+    varied = dict(sorted(own.items(), key=lambda each: _FASTEST.get(each[0], 0)))
     settings = {name: values for name, values in vary.items() if name not in fields}
     settings |= {name: [value] for name, value in base.settings.items() if name not in settings}
     base = dataclasses.replace(base, settings={})
     return [
         base.varied(algorithm=algorithm, settings=chosen, **dict(zip(varied, values, strict=True)))
-        for algorithm, chosen in combinations(names, settings)
+        for algorithm, chosen in _combinations(names, settings)
         for values in itertools.product(*varied.values())
     ]
 
 
-def combinations(
+def _combinations(
     names: Sequence[str], settings: Mapping[str, Sequence[Any]]
 ) -> list[tuple[str, dict[str, Any]]]:
     """Algorithms with every combination of the settings each of them knows."""
@@ -87,7 +87,7 @@ def evaluation_env(data: Sequence[Path], env: str) -> tuple[str | None, list[str
         return None, []
     if env != "auto":
         return env, []
-    found = [recorded_in(path) for path in data]
+    found = [_recorded_in(path) for path in data]
     if len({name for name, _ in found}) > 1:
         raise ValueError(
             "the datasets come from different environments; train them one by one, or name --env"
@@ -95,19 +95,19 @@ def evaluation_env(data: Sequence[Path], env: str) -> tuple[str | None, list[str
     return found[0][0], [note for _, note in found if note]
 
 
-def recorded_in(path: Path) -> tuple[str | None, str]:
+def _recorded_in(path: Path) -> tuple[str | None, str]:
     """The environment a dataset names, or None and why it is of no use here."""
     about = load(path, verify=False).provenance
     try:
         name = envs.named_in_file(about.get("env"), path, about.get("env_settings"))
         if name and about.get("format") == "minari":
-            playable(name, path)  # others recorded there, maybe what no adapter here can show
+            _playable(name, path)  # others recorded there, maybe what no adapter here can show
     except envs.NotHere as error:
         return None, f"{error}; nothing is evaluated (name an environment with --env)"
     return name, ""
 
 
-def playable(name: str, path: Path) -> None:
+def _playable(name: str, path: Path) -> None:
     try:
         world = envs.load(name)
     except (ValueError, ImportError) as error:
