@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from rbve import ops
@@ -19,6 +18,7 @@ from rbve.algorithms import Algorithm
 from rbve.networks import Network, build, flattened
 from rbve.spec import Spec
 from rbve.training.batches import Items
+from rbve.training.losses import checked_loss
 from rbve.training.optimisers import make_optimiser
 from rbve.training.work import LARGE, Work, of_program
 from rbve.types import Array, Tree
@@ -28,6 +28,8 @@ RECORDER = 0x5EC0DE  # separates the keys of recorders from those of learners
 
 
 class TrainState(NamedTuple):
+    """What training changes."""
+
     params: Array  # (P,) all weights in one vector: one kernel per optimiser step
     target: Array  # (P,)
     opt: Tree
@@ -82,39 +84,6 @@ def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
     return ops.scale_to_range(bits, count)
 
 
-def _checked(name: str, returned: Any, items: tuple[int, ...]) -> tuple[Array, dict[str, Array]]:
-    """What a loss returned: one value per item, and metrics of as many or of one.
-
-    Looked at while the program is traced. A mean, for one, would train too, with other weights.
-    """
-    needed = f"the loss of {name} needs to return (loss, metrics): "
-    if not isinstance(returned, tuple) or len(returned) != 2 or not isinstance(returned[1], dict):
-        raise ValueError(
-            f"{needed}an array and a dict of arrays; it returned {_described(returned)}"
-        )
-    loss, metrics = returned
-    if jnp.shape(loss) != items or not jnp.issubdtype(jnp.result_type(loss), jnp.floating):
-        raise ValueError(
-            f"{needed}the loss holds one number per item, floats of shape {items}; it returned "
-            f"{_described(loss)}"
-        )
-    for metric, value in metrics.items():
-        if jnp.shape(value) not in (items, (1,), ()):
-            raise ValueError(
-                f"{needed}metrics hold one number per item, shape {items}, or a single one; "
-                f"{metric!r} is {_described(value)}"
-            )
-    return loss, metrics
-
-
-def _described(value: Any) -> str:
-    if isinstance(value, jax.Array | np.ndarray):
-        return f"{value.dtype} of shape {value.shape}"
-    if isinstance(value, tuple):
-        return f"a tuple of {len(value)} ({', '.join(map(_described, value))})"
-    return f"a {type(value).__name__}"
-
-
 def make_program(
     spec: Spec, items: Items, split: Callable[[Tree], Tree] = lambda tree: tree
 ) -> Program:
@@ -130,17 +99,9 @@ def make_program(
     td = ops.TD(spec.td, bool(spec.network.rescale))
 
     def new_network(key: Array) -> Any:
-        shape, count = items.obs_shape, items.actions
-        return build(
-            shape,
-            count,
-            algorithm.head,
-            options,
-            spec.network.hidden,
-            key,
-            spec.network.torso,
-            spec.network.memory,
-        )
+        own, heads = spec.network, (algorithm.head, options)
+        sizes = (items.obs_shape, items.actions)
+        return build(*sizes, *heads, own.hidden, key, own.torso, own.memory)
 
     weights, unravel = flattened(new_network)
     optimiser = make_optimiser(algorithm.optimiser, options, unravel)
@@ -162,7 +123,7 @@ def make_program(
         batch = items.batch(picked, member.g_scale)
         views = items.views(unravel(params), target, picked, draws)
         returned = algorithm.loss(views, batch, member.config, options, td, key_loss)
-        value, metrics = _checked(algorithm.name, returned, batch.action.shape)
+        value, metrics = checked_loss(algorithm.name, returned, batch.action.shape)
         valid = jnp.sum(batch.weight)
         metrics = {"loss": value, **metrics}
         if items.averaged:

@@ -1,7 +1,7 @@
-"""What one update costs, from the shapes in its program, so that hours are told before they pass.
+"""An estimate of what one update costs, from the shapes in its program, made before training.
 
-Products and convolutions are counted; every turn of a loop adds the time of its hand-over. The
-estimate is for processors and good to a factor of a few.
+Operations of products and convolutions are counted; every iteration of a loop adds its overhead.
+The estimate is for CPUs and good to a factor of a few.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from rbve import backend
 from rbve.spec import Spec
 
 SPEED = 2e10  # floating-point operations a second
-TURN = 4e4  # operations that pass while a loop goes on to its next step
-SLOW_UPDATE, LONG_RUN = 0.5, 3600.0  # seconds from which on a word is due: both
-LARGE = 1e7  # rows of a batch times weights, below which nothing can be slow
+TURN = 4e4  # operations that take as long as a loop's step to its next iteration
+SLOW_UPDATE, LONG_RUN = 0.5, 3600.0  # seconds; a run beyond both is warned of
+LARGE = 1e7  # rows of a batch times weights; no update below is slow
 
 
 class Work(NamedTuple):
+    """Of one update."""
+
     operations: float
     bytes: float  # of results that are kept for the gradient, about
 
@@ -31,10 +33,10 @@ def of_program(program: Any) -> Work:
     operations = held = 0.0
     for equation in program.eqns:
         turns = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
-        for inner in inner_programs(equation.params):
-            found = of_program(inner)
-            operations += turns * found.operations
-            held += found.bytes
+        for inner in _inner_programs(equation.params):
+            work = of_program(inner)
+            operations += turns * work.operations
+            held += work.bytes
         sizes = [math.prod(each.aval.shape) for each in equation.outvars]
         operations += sum(sizes)
         name = equation.primitive.name
@@ -53,7 +55,7 @@ def of_program(program: Any) -> Work:
     return Work(operations, held)
 
 
-def inner_programs(params: dict[str, Any]) -> Iterator[Any]:
+def _inner_programs(params: dict[str, Any]) -> Iterator[Any]:
     for value in params.values():
         for each in value if isinstance(value, tuple | list) else (value,):
             if hasattr(each, "eqns"):
@@ -69,7 +71,7 @@ def check_work(spec: Spec, work: Work, rows: int) -> None:
     """
     if backend.platform() != "cpu":
         return
-    advice = remedies(spec, rows)
+    advice = _remedies(spec, rows)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if work.bytes > memory:
         raise ValueError(
@@ -86,14 +88,14 @@ def check_work(spec: Spec, work: Work, rows: int) -> None:
         )
 
 
-def remedies(spec: Spec, rows: int) -> str:
-    found = []
+def _remedies(spec: Spec, rows: int) -> str:
+    advice = []
     if spec.network.memory and not spec.sampling.sequence:
-        found.append(
+        advice.append(
             f"train on windows with --sequence 200 --burn-in 40, not on whole episodes ({rows:,} "
             "rows)"
         )
     if "samples" in spec.settings:
-        found.append(f"--set samples=8 for {spec.settings['samples']} quantiles")
-    found.append(f"a --batch-size below {spec.sampling.batch_size}")
-    return f"give {' or '.join(found)}" if len(found) == 1 else "; or ".join(found)
+        advice.append(f"--set samples=8 for {spec.settings['samples']} quantiles")
+    advice.append(f"a --batch-size below {spec.sampling.batch_size}")
+    return f"give {' or '.join(advice)}" if len(advice) == 1 else "; or ".join(advice)

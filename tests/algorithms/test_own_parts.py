@@ -188,6 +188,23 @@ def test_it_trains_and_its_policy_loads(
     assert np.isfinite(run.last("train/loss"))  # type: ignore[arg-type]
 
 
+def test_bcq_trains_with_memory(
+    small_job: Callable[..., Spec], catch: Dataset, tmp_path: Path
+) -> None:
+    """Its policy has a torso and a memory of its own, and acts from both."""
+    train_members([small_job("bcq", {**PLAN, "memory": 4})], [catch], [tmp_path / "run"])
+    policy = Policy.load(tmp_path / "run" / POLICY)
+    assert policy.network.start(1).hidden.shape == (2 * 4, 1)
+    session = policy.start()
+    session.act(np.ones((10, 5), np.float32))
+    again = policy.start()
+    again.act(np.zeros((10, 5), np.float32))
+    for each in (session, again):
+        each.last_action = 0
+        each.act(np.ones((10, 5), np.float32), last_reward=0.0)
+    assert (session.scores != again.scores).any()  # they remember what was seen before
+
+
 def loop(path: Path, small_job: Callable[..., Spec], catch: Dataset, **plan: Any) -> Any:
     """Program, state, store and a function that trains to a step."""
     spec = small_job(str(path), {**PLAN, **plan})

@@ -1,11 +1,9 @@
 """Batches of sequences, for networks with memory.
 
-The rows of a dataset are one long line of episodes, and a sequence is a stretch of it. Whole
-episodes: as many as fit into the length of the dataset's longest one, each in exactly one sequence.
-Windows: every row is trained on in exactly one window, after up to `burn_in` rows that only warm
-the memory up.
-Memory is emptied where an episode begins, so the rows before it in a stretch do no harm; rows that
-are not trained on weigh 0.
+A sequence is a stretch of a dataset's rows: whole episodes, as many as fit into the length of the
+longest, each in exactly one sequence; or windows, of which each row is trained on in exactly one,
+after up to `burn_in` rows that only warm the memory up. Memory is emptied where an episode begins,
+so rows before it do no harm; rows that are not trained on weigh 0.
 """
 
 from __future__ import annotations
@@ -100,14 +98,13 @@ class SequenceItems:
         )
 
     def fetch(self, store: SequenceStore, index: Array) -> PickedSequences:
-        def stretch(column: Array, first: Array) -> Array:
-            return jax.lax.dynamic_slice_in_dim(column, first, self.rows)
-
         first, low, high = store.items.at[index].get(mode="promise_in_bounds").T
-        frames, numbers, legal = jax.tree.map(
-            lambda column: jax.vmap(stretch, (None, 0))(column, first),
-            (store.frames, store.numbers, store.legal),
-        )
+        columns = (store.frames, store.numbers, store.legal)
+        frames, numbers, legal = jax.vmap(
+            lambda row: jax.tree.map(
+                lambda c: jax.lax.dynamic_slice_in_dim(c, row, self.rows), columns
+            )
+        )(first)
         row = first[:, None] + jnp.arange(self.rows)
         own = (row >= low[:, None]) & (row < high[:, None])
         return PickedSequences(frames, numbers, legal, own)
@@ -128,20 +125,17 @@ class SequenceItems:
     def batch(self, picked: PickedSequences, g_scale: Array) -> Batch:
         steps, named = self._steps(picked)
         trains = self._trained(named["trains"] & picked.own.T)
-        first = self._trained(named["first"])
-        ends = jnp.zeros_like(first[:1])  # nothing follows the last step
-        follows = jnp.concatenate([trains[1:] & ~first[1:], ends]) & trains
+        goes_on = trains & ~self._trained(named["first"])  # from the step before
+        follows = trains & jnp.pad(goes_on[1:], ((0, 1), (0, 0)))
         legal = next_legal = None
         if picked.legal is not None:
             masks = jnp.moveaxis(picked.legal, 0, 1)  # (L, B, A)
             legal = self._trained(masks).reshape(-1, self.actions)
             next_legal = jnp.take_along_axis(masks, steps.later[..., None], axis=0)
             next_legal = next_legal.reshape(-1, self.actions)
-        flat = {
-            name: self._trained(named[name]).reshape(-1) for name in Batch._fields if name in named
-        }
+        known = [name for name in Batch._fields if name in named]
         return Batch(
-            **flat,
+            **{name: self._trained(named[name]).reshape(-1) for name in known},
             g_scale=g_scale,
             weight=trains.reshape(-1).astype(jnp.float32),
             legal=legal,
@@ -159,11 +153,10 @@ class SequenceItems:
 
     def joined(self, stores: Sequence[SequenceStore]) -> SequenceStore:
         """Stores of several datasets as one, their items one after another."""
-        starts = np.cumsum([0, *(len(store.numbers) for store in stores)]).tolist()
-        moved = [
-            store._replace(items=store.items + np.int32(start))
-            for store, start in zip(stores, starts, strict=False)
-        ]
+        moved, start = [], 0
+        for store in stores:
+            moved.append(store._replace(items=store.items + np.int32(start)))
+            start += len(store.numbers)
         return jax.tree.map(lambda *columns: np.concatenate(columns), *moved)
 
 
@@ -221,28 +214,24 @@ class SequenceColumns:
         def padded(column: np.ndarray) -> np.ndarray:
             return np.pad(column, [(before, after), *[(0, 0)] * (column.ndim - 1)], mode="edge")
 
-        frames, legal = all_rows(self.dataset)
-        return SequenceStore(
-            padded(frames),
-            None if legal is None else padded(legal),
-            padded(self.numbers),
-            (self.items + before).astype(np.int32),
-        )
+        columns = (*all_rows(self.dataset), self.numbers)
+        frames, legal, numbers = jax.tree.map(padded, columns)
+        return SequenceStore(frames, legal, numbers, (self.items + before).astype(np.int32))
 
 
 def sequence_plan(
     datasets: Sequence[Dataset], sequence: int, burn_in: int, n_step: int
 ) -> SequencePlan:
     """`sequence` rows a window, or with 0 whole episodes: the longest decides."""
-    if sequence:
-        rows = max(len(data.action) for data in datasets)
-        if max(sequence, burn_in) > rows:
-            raise ValueError(
-                f"windows of {sequence:,} steps after {burn_in:,} to warm up do not fit the data, "
-                f"{rows:,} rows in all; give less, or leave --sequence out for whole episodes"
-            )
-        return SequencePlan(burn_in, sequence, n_step)
-    return SequencePlan(0, max(map(longest_episode, datasets)), 0)
+    if not sequence:
+        return SequencePlan(0, max(map(longest_episode, datasets)), 0)
+    rows = max(len(data.action) for data in datasets)
+    if max(sequence, burn_in) > rows:
+        raise ValueError(
+            f"windows of {sequence:,} steps after {burn_in:,} to warm up do not fit the data, "
+            f"{rows:,} rows in all; give less, or leave --sequence out for whole episodes"
+        )
+    return SequencePlan(burn_in, sequence, n_step)
 
 
 def longest_episode(data: Dataset) -> int:
@@ -273,14 +262,13 @@ def sequence_columns(
             "logged action"
         )
     # By its own longest episode: beside data with a longer one, its sequences stay the same.
-    items = windows(len(numbers), plan) if sequence else packs(data.offsets, longest_episode(data))
+    items = _windows(len(numbers), plan) if sequence else packs(data.offsets, longest_episode(data))
     # A stretch whose every row weighs nothing would make an empty batch.
     total = np.concatenate([[0], np.cumsum(trains, dtype=np.int64)])
     return SequenceColumns(data, items[total[items[:, 2]] > total[items[:, 1]]], numbers, plan)
 
 
-def windows(rows: int, plan: SequencePlan) -> np.ndarray:
-    """Items (N, 3) of windows one after another."""
+def _windows(rows: int, plan: SequencePlan) -> np.ndarray:
     low = np.arange(0, rows, plan.train)
     return np.stack([low - plan.burn_in, low, np.minimum(low + plan.train, rows)], axis=1)
 
@@ -299,8 +287,7 @@ def packs(offsets: np.ndarray, longest: int) -> np.ndarray:
 def _row_numbers(data: Dataset, view: View, bootstrap: Bootstrap) -> np.ndarray:
     """(R, len(NUMBERS)) of all rows."""
     first = first_rows(data) == np.arange(len(data.action))
-    found = transitions(data, view, bootstrap)
-    columns = found._asdict()
+    columns = transitions(data, view, bootstrap)._asdict()
     row, next_row = columns.pop("row"), columns.pop("next_row")
     numbers = NUMBERS.pack(
         last_action=np.where(first, -1, np.roll(data.action, 1)),
