@@ -6,7 +6,7 @@ Who makes a chart says what is in it; how it looks is the renderers' matter.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -64,6 +64,33 @@ class Chart:
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"
     same_y: bool = False  # one range of values for all panels
+
+
+def categories(panels: Sequence[Panel]) -> list[str]:
+    """All x of a category axis, in order of appearance over the panels."""
+    every = (name for panel in panels for each in panel.series for name in places(each))
+    return list(dict.fromkeys(every))
+
+
+def places(each: Series) -> dict[str, float | str]:
+    """All x of a series, by their words."""
+    return {str(x): x for x in (*(p.x for p in each.points), *(x for x, _ in each.members))}
+
+
+def named_by_rows(chart: Chart) -> bool:
+    """Rows that carry the names of their series need no legend."""
+    return chart.kind == "rows" and all(
+        point.x == each.name for p in chart.panels for each in p.series for point in each.points
+    )
+
+
+def series_of(chart: Chart) -> list[Series]:
+    """Of all panels, each name once."""
+    first: dict[str, Series] = {}
+    for panel in chart.panels:
+        for each in panel.series:
+            first.setdefault(each.name, each)
+    return list(first.values())
 
 
 def words(chart: Chart) -> str:

@@ -9,12 +9,25 @@ from typing import Any
 
 from rbve.report import marks, theme
 from rbve.report.axis import FEW, Axis
-from rbve.report.chart import COLUMNS, Chart, Mark, Panel, Series, near_marks, shows, values, words
+from rbve.report.chart import (
+    COLUMNS,
+    Chart,
+    Mark,
+    Series,
+    categories,
+    named_by_rows,
+    near_marks,
+    places,
+    series_of,
+    shows,
+    values,
+    words,
+)
 from rbve.report.figure import Entry, Figure, Spec
 
 MANY = 12  # points of a line from which on dots are left out
 WIDTHS = {1: 620, 2: 330, 3: 225}  # pixels of a picture's panel by columns
-PHONE = 220  # pixels of a panel where it is narrow: names of marks stay apart even there
+PHONE = 150  # pixels of a panel where it is narrow: names of marks stay apart even there
 LINE = 15  # pixels per line of labels
 
 
@@ -37,36 +50,9 @@ def figure_of(chart: Chart) -> Figure:
     )
 
 
-def categories(panels: Sequence[Panel]) -> list[str]:
-    """All x of a category axis, in order of appearance over the panels."""
-    every = (name for panel in panels for each in panel.series for name in _places(each))
-    return list(dict.fromkeys(every))
-
-
-def _places(each: Series) -> dict[str, float | str]:
-    """All x of a series, by their words."""
-    return {str(x): x for x in (*(p.x for p in each.points), *(x for x, _ in each.members))}
-
-
-def named_by_rows(chart: Chart) -> bool:
-    """Rows that carry the names of their series need no legend."""
-    return chart.kind == "rows" and all(
-        point.x == each.name for p in chart.panels for each in p.series for point in each.points
-    )
-
-
-def _series(chart: Chart) -> list[Series]:
-    """Of all panels, each name once."""
-    first: dict[str, Series] = {}
-    for panel in chart.panels:
-        for each in panel.series:
-            first.setdefault(each.name, each)
-    return list(first.values())
-
-
 def _entries(chart: Chart) -> tuple[Entry, ...]:
     """Of the legend, which a lone series needs not."""
-    found = _series(chart)
+    found = series_of(chart)
     line = chart.kind == "lines"
     return tuple(
         Entry(each.name, each.colour, line, each.dash, each.marker == "ring", each.strong)
@@ -91,7 +77,7 @@ class _Drawn:
         longest = max((len(each.points) for each in self.panel.series), default=0)
         self.banded = longest > (2 if chart.x_scale == "linear" else MANY)
         self.holders = {
-            name: [each.name for each in self.panel.series if name in _places(each)]
+            name: [each.name for each in self.panel.series if name in places(each)]
             for name in self.names
         }
         self.rows = [row for each in self.panel.series for row in self.rows_of(each)]
@@ -150,7 +136,7 @@ class _Drawn:
     def x_axis(self) -> Axis:
         """Of numbers; all panels have the same."""
         chart = self.chart
-        every = (x for p in chart.panels for each in p.series for x in _places(each).values())
+        every = (x for p in chart.panels for each in p.series for x in places(each).values())
         found = sorted({float(x) for x in every if shows(x, chart.x_scale)})
         axis = Axis(found, chart.x_scale, pad=0.02 if len(found) > MANY else 0.07)
         if chart.x_scale == "log" and len(found) <= FEW:
@@ -208,7 +194,7 @@ class _Drawn:
         return {"step": max(marks.STEP, 13 * most + 4), "for": "position"}
 
     def colours(self) -> Spec:
-        found = _series(self.chart)
+        found = series_of(self.chart)
         line = self.chart.kind == "lines"
         legend = None
         if len(found) > 1 and not named_by_rows(self.chart):
@@ -233,7 +219,7 @@ class _Drawn:
         drawn += [marks.faint(x, y, colour, self.members())] if self.members() else []
         spans = marks.band if self.banded else marks.interval
         drawn.append(spans(x, y, colour, where=None if self.banded else "isValid(datum.low)"))
-        dashes = {each.name: theme.DASHES[each.dash % 4] for each in _series(chart)}
+        dashes = {each.name: theme.DASHES[each.dash % 4] for each in series_of(chart)}
         for strong in sorted({each.strong for each in self.panel.series}):
             where = "datum.strong" if strong else "!datum.strong"
             path = marks.line(x, y, colour, where=where, strokeWidth=3 if strong else 1.8)

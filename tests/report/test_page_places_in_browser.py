@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.browser import Tab, needs_browser
+from support.images import pixels
 
 from rbve.paper.pages.html import folded, table
 from rbve.report.chart import Chart, Panel, Point, Series
@@ -101,11 +102,7 @@ def edge(tab: Tab, side: str) -> int:
 
 
 def brightness(png: bytes) -> int:
-    import io
-
-    from matplotlib.image import imread
-
-    return round(255 * float(imread(io.BytesIO(png))[0, 0, 0]))
+    return int(pixels(png)[0, 0, 0])
 
 
 def test_a_shadow_says_that_there_is_more(tab: Tab) -> None:
