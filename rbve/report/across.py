@@ -21,7 +21,7 @@ RESAMPLES = 2_000
 
 # task -> of each dataset its score, or the scores of its runs
 Scores = Mapping[Any, Floats | Sequence[Floats]]
-Task = list[Floats]  # of each dataset the scores of its runs
+_Task = list[Floats]  # of each dataset the scores of its runs
 
 
 class Interval(NamedTuple):
@@ -57,7 +57,7 @@ def mean_interval(scores: Scores) -> Interval:
 
     Of a task with a single dataset nothing is known of the spread: no interval.
     """
-    means = [averages(task) for task in in_order(scores)]
+    means = [_averages(task) for task in _in_order(scores)]
     value, sizes = float(mean_of_tasks(means)), [len(each) for each in means]
     if min(sizes) < 2:
         return Interval(value, math.nan, math.nan, sum(sizes), min(sizes))
@@ -73,14 +73,14 @@ def interval(
     scores: Scores, statistic: Callable[[Sequence[Floats]], Any], seed: int = 0
 ) -> Interval:
     """A statistic of all tasks with its percentile bootstrap interval."""
-    tasks = in_order(scores)
+    tasks = _in_order(scores)
     low, high = np.quantile(statistic(resamples(tasks, seed)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     sizes = [len(task) for task in tasks]
-    value = float(statistic([averages(task) for task in tasks]))
+    value = float(statistic([_averages(task) for task in tasks]))
     return Interval(value, float(low), float(high), sum(sizes), min(sizes))
 
 
-def in_order(scores: Scores) -> list[Task]:
+def _in_order(scores: Scores) -> list[_Task]:
     """Tasks, their datasets and the runs of those in a fixed order, not as files were found."""
     tasks = [
         sorted((np.sort(np.atleast_1d(np.asarray(d, np.float64))) for d in scores[name]), key=list)
@@ -91,20 +91,20 @@ def in_order(scores: Scores) -> list[Task]:
     return tasks
 
 
-def averages(task: Task) -> Floats:
+def _averages(task: _Task) -> Floats:
     return np.array([runs.mean() for runs in task])
 
 
-def resamples(tasks: Sequence[Task], seed: int) -> list[Floats]:
+def resamples(tasks: Sequence[_Task], seed: int) -> list[Floats]:
     """Of each task, RESAMPLES lines of as many datasets as it has: means of resampled runs."""
     rng = np.random.default_rng(seed)
-    return [resample(task, rng) for task in tasks]
+    return [_resample(task, rng) for task in tasks]
 
 
-def resample(task: Task, rng: np.random.Generator) -> Floats:
+def _resample(task: _Task, rng: np.random.Generator) -> Floats:
     shape = (RESAMPLES, len(task))
     drawn = rng.integers(len(task), size=shape)
-    lines = averages(task)[drawn]
+    lines = _averages(task)[drawn]
     for index, runs in enumerate(task):
         if len(runs) > 1:
             own = drawn == index
@@ -137,7 +137,7 @@ def probability_of_improvement(ours: Scores, theirs: Scores, seed: int = 0) -> I
 
 def performance_profile(scores: Scores, at: Floats, seed: int = 0) -> list[Interval]:
     """Share of datasets that score above each threshold, every task counting alike."""
-    tasks = in_order(scores)
+    tasks = _in_order(scores)
 
     def shares(drawn: Sequence[Floats]) -> Floats:
         above = [(task[..., None] > at).mean(axis=-2) for task in drawn]
@@ -149,5 +149,5 @@ def performance_profile(scores: Scores, at: Floats, seed: int = 0) -> list[Inter
     n, fewest = sum(map(len, tasks)), min(map(len, tasks))
     return [
         Interval(float(v), float(a), float(b), n, fewest)
-        for v, a, b in zip(shares([averages(task) for task in tasks]), low, high, strict=True)
+        for v, a, b in zip(shares([_averages(task) for task in tasks]), low, high, strict=True)
     ]

@@ -16,7 +16,7 @@ from rbve.report import table
 from rbve.report.statistics import Floats, student_interval
 from rbve.report.summary import Method, Problem
 
-CLONING = {"bc", "filtered_bc"}
+_CLONING = {"bc", "filtered_bc"}
 MARGIN = 0.05
 
 
@@ -27,7 +27,7 @@ def advice(problem: Problem) -> str | None:
         A sentence, or None where BC and a method that learns values do not share two datasets.
     """
     clones = [method for method in problem.ranked if method.algorithm == "bc"]
-    others = [method for method in problem.ranked if method.algorithm not in CLONING]
+    others = [method for method in problem.ranked if method.algorithm not in _CLONING]
     if not clones or not others:
         return None
     clone, best = clones[0], others[0]

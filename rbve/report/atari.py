@@ -14,7 +14,7 @@ from rbve.report.render import table as render_table
 from rbve.report.statistics import Floats, finite
 from rbve.report.summary import Problem
 
-LISTS = (
+_LISTS = (
     ("games that settings are tuned on", TUNED_ON),
     ("games that are reported on", REPORTED_ON),
     ("all of them", SCORES),
@@ -27,19 +27,19 @@ ABOUT = (
     "count; games cut short or otherwise sticky do not."
 )
 
-Scores = dict[str, list[Floats]]  # game -> of each dataset the normalised scores of its runs
+_Scores = dict[str, list[Floats]]  # game -> of each dataset the normalised scores of its runs
 
 
 def sections(problems: Sequence[Problem]) -> list[Section]:
     """One, where there are at least two games of the lists."""
-    scores = by_method(problems)
+    scores = _by_method(problems)
     if len({game for found in scores.values() for game in found}) < 2:
         return []
     return [Section("atari-games", "Median over Atari games", f"<p>{ABOUT}</p>{medians(scores)}")]
 
 
-def by_method(problems: Sequence[Problem]) -> dict[str, Scores]:
-    found: dict[str, Scores] = {}
+def _by_method(problems: Sequence[Problem]) -> dict[str, _Scores]:
+    found: dict[str, _Scores] = {}
     for problem in problems:
         game = game_of(problem.env)
         for method in problem.methods if reference(problem.env) else ():
@@ -53,13 +53,13 @@ def by_method(problems: Sequence[Problem]) -> dict[str, Scores]:
     return found
 
 
-def medians(scores: dict[str, Scores]) -> str:
-    columns = ["method", *(f"{len(games)} {words}" for words, games in LISTS)]
-    rows = [(name, *(cell(found, games) for _, games in LISTS)) for name, found in scores.items()]
+def medians(scores: dict[str, _Scores]) -> str:
+    columns = ["method", *(f"{len(games)} {words}" for words, games in _LISTS)]
+    rows = [(name, *(cell(found, games) for _, games in _LISTS)) for name, found in scores.items()]
     return render_table("Table: medians over games", columns, rows)
 
 
-def cell(scores: Scores, games: Collection[str]) -> str:
+def cell(scores: _Scores, games: Collection[str]) -> str:
     """'83.1 [75.0, 91.2] (35 games, 2 missing)'."""
     known = {game: values for game, values in scores.items() if game in games}
     missing = len(games) - len(known)

@@ -15,11 +15,11 @@ from rbve.report.figure import Entry, Figure, Spec, minus
 from rbve.report.labels import METHODS
 
 BAR, ILLEGAL, EDGE = "#3b6ea5", "#9a9aa2", "#8a8a92"
-STEEPNESS = 96  # points of a curve
-MOST = 24  # rows of a figure of actions
+_STEEPNESS = 96  # points of a curve
+_MOST = 24  # rows of a figure of actions
 LONGEST = 18  # characters of a label
-WIDTH = 560  # pixels of a picture
-STEP = 20  # pixels of a row
+_WIDTH = 560  # pixels of a picture
+_STEP = 20  # pixels of a row
 
 
 def figures(audit: Audit) -> Iterator[Figure]:
@@ -56,10 +56,10 @@ def histogram(
         name=name,
         title=title,
         note=note,
-        spec=marks.view([*_bars(data, unit, mean), label], width=WIDTH, height=170),
+        spec=marks.view([*_bars(data, unit, mean), label], width=_WIDTH, height=170),
         rows=_bins(data),
         columns={"from": f"{unit} from", "to": "to", "count": "episodes"},
-        alt=f"{title}: {describe(data)}. {note}",
+        alt=f"{title}: {_describe(data)}. {note}",
     )
 
 
@@ -71,8 +71,8 @@ def values(
     low, high = data.edges[0], data.edges[-1]
     curves = []
     for name, temperature in temperatures.items():
-        for k in range(STEEPNESS + 1):
-            value = low + (high - low) * k / STEEPNESS
+        for k in range(_STEEPNESS + 1):
+            value = low + (high - low) * k / _STEEPNESS
             weight = math.exp(min((value - mean) / temperature, math.log(CAP)))
             curves.append({"series": name, "value": value, "weight": weight})
     line = marks.layer(
@@ -87,7 +87,7 @@ def values(
         },
         curves,
     )
-    view = marks.view([*_bars(data, "V̂(s)", mean), line], width=WIDTH, height=170)
+    view = marks.view([*_bars(data, "V̂(s)", mean), line], width=_WIDTH, height=170)
     view["resolve"] = {"scale": {"y": "independent"}}
     note = (
         f"curves: weight of a state in the ranking term, from 0 to the cap of {CAP:g} at the top; "
@@ -101,7 +101,7 @@ def values(
         rows=_bins(data),
         columns={"from": "V̂ from", "to": "to", "count": "states"},
         legend=tuple(Entry(k, colour, line=True, dash=dash) for k, (colour, dash) in look.items()),
-        alt=f"Distribution of V̂: {describe(data)}, deviation {short(deviation)}. {note}",
+        alt=f"Distribution of V̂: {_describe(data)}, deviation {short(deviation)}. {note}",
     )
 
 
@@ -136,7 +136,7 @@ def _bars(data: Histogram, unit: str, mean: float) -> list[Spec]:
     return [bars, marks.rule(mean, "x", along, strokeDash=[4, 3], strokeWidth=1.2)]
 
 
-class ActionRow(NamedTuple):
+class _ActionRow(NamedTuple):
     """Of a figure of actions: one action, or all that have no row of their own."""
 
     label: str  # short, no two alike
@@ -147,16 +147,16 @@ class ActionRow(NamedTuple):
         return sum(values[action] for action in self.members)
 
 
-def action_rows(names: Sequence[str], counts: Sequence[int], most: int = MOST) -> list[ActionRow]:
+def action_rows(names: Sequence[str], counts: Sequence[int], most: int = _MOST) -> list[_ActionRow]:
     """All actions as they are declared; of many the most frequent, the rest in one row."""
     kept, rest = list(range(len(names))), []
     if len(names) > most:
         ranked = sorted(kept, key=lambda action: -counts[action])
         kept, rest = ranked[: most - 1], ranked[most - 1 :]
     labels = short_labels([names[action] for action in kept])
-    rows = [ActionRow(label, names[k], [k]) for label, k in zip(labels, kept, strict=True)]
+    rows = [_ActionRow(label, names[k], [k]) for label, k in zip(labels, kept, strict=True)]
     other = f"{len(rest):,} other actions"
-    return [*rows, ActionRow(other, other, rest)] if rest else rows
+    return [*rows, _ActionRow(other, other, rest)] if rest else rows
 
 
 def short_labels(names: Sequence[str]) -> list[str]:
@@ -171,12 +171,12 @@ def short_labels(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _action_axis(rows: Sequence[ActionRow]) -> Spec:
+def _action_axis(rows: Sequence[_ActionRow]) -> Spec:
     labels = [row.label for row in rows]
     return marks.category("place", labels, domain=False, ticks=False, labelLimit=200)
 
 
-def actions(rows: Sequence[ActionRow], counts: Sequence[int]) -> Figure:
+def actions(rows: Sequence[_ActionRow], counts: Sequence[int]) -> Figure:
     """Shares are of all decisions."""
     total = max(sum(counts), 1)
     told = [
@@ -200,7 +200,7 @@ def actions(rows: Sequence[ActionRow], counts: Sequence[int]) -> Figure:
         note=f"the {len(rows) - 1} most frequent of {len(counts):,}; shares of all decisions"
         if several
         else "",
-        spec=marks.view([bars, label], width=WIDTH - 120, height={"step": STEP}),
+        spec=marks.view([bars, label], width=_WIDTH - 120, height={"step": _STEP}),
         rows=told,
         columns={"action": "action", "count": "decisions", "share": "share of all"},
         alt=f"Actions taken: {words}",
@@ -208,7 +208,7 @@ def actions(rows: Sequence[ActionRow], counts: Sequence[int]) -> Figure:
 
 
 def regions(
-    rows: Sequence[ActionRow],
+    rows: Sequence[_ActionRow],
     cells: Sequence[Sequence[int]],
     legal: Sequence[Sequence[int]] | None,
 ) -> Figure:
@@ -268,10 +268,10 @@ def _heat_map(y: Spec, look: Mapping[str, str]) -> Spec:
         "x2": {"field": "stop"},
         "fillOpacity": {"field": "shade", "type": "quantitative", "scale": None},
     }
-    return marks.view([cells], width=WIDTH - 120, height={"step": STEP})
+    return marks.view([cells], width=_WIDTH - 120, height={"step": _STEP})
 
 
-def describe(data: Histogram) -> str:
+def _describe(data: Histogram) -> str:
     top = max(range(len(data.counts)), key=lambda k: data.counts[k])
     low, high = data.edges[top], data.edges[top + 1]
     return (

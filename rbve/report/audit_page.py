@@ -16,8 +16,8 @@ from rbve.report.audit_figures import action_rows, figures, short
 from rbve.report.page import encode
 from rbve.report.render import web, whole
 
-COLUMNS_SHOWN = 60  # of the observation
-ACTIONS_LISTED = 500  # in the table of those that figures do not show in full
+_COLUMNS_SHOWN = 60  # of the observation
+_ACTIONS_LISTED = 500  # in the table of those that figures do not show in full
 
 
 def write(audit: Audit, path: str | Path, title: str) -> Path:
@@ -44,18 +44,18 @@ def document(audit: Audit, title: str) -> str:
         actions=_actions(audit),
         weights=list(_weights(audit)),
         chosen=["chosen" * (e == audit.weights.recommended) for e in audit.weights.effects],
-        rule=RULE,
+        rule=_RULE,
         columns=list(_columns(audit)),
-        meanings=DEFINITIONS,
+        meanings=_DEFINITIONS,
     )
 
 
-RULE = (
+_RULE = (
     f"Useful: an effective share of at least {EFFECTIVE:.0%} and at most {CLIPPED:.0%} of rows "
     "at the cap. Recommended: the β asked for if it is useful, else the smallest from .5 on."
 )
 
-DEFINITIONS = {
+_DEFINITIONS = {
     "V̂(s)": "Discounted sum of the rewards that followed s in its episode; for a fragment, the "
     "return of its episode.",
     "w(s)": "exp((V̂(s) − mean)/β), at most the cap: how much a state counts in R-BVE's ranking "
@@ -145,11 +145,11 @@ def _actions(audit: Audit) -> list[tuple[str, str, str]]:
     total = max(sum(counts), 1)
     order = sorted(range(len(names)), key=lambda action: -counts[action])
     return [
-        (names[k], f"{counts[k]:,}", f"{counts[k] / total:.2%}") for k in order[:ACTIONS_LISTED]
+        (names[k], f"{counts[k]:,}", f"{counts[k] / total:.2%}") for k in order[:_ACTIONS_LISTED]
     ]
 
 
 def _columns(audit: Audit) -> Iterator[list[str]]:
-    for each in audit.scan.columns[:COLUMNS_SHOWN]:
+    for each in audit.scan.columns[:_COLUMNS_SHOWN]:
         numbers = (each.low, each.high, each.mean, each.deviation)
         yield [each.name, *(short(value) for value in numbers)]

@@ -11,9 +11,9 @@ from rbve.report.figure import minus
 
 Scale = Literal["linear", "log", "symlog", "category"]  # symlog: a log axis that begins at 0
 
-MAX_DECADES = 33  # from SMALL to the 10³⁰ that values not finite count as
+_MAX_DECADES = 33  # from SMALL to the 10³⁰ that values not finite count as
 SMALL = -3  # log₁₀: errors below a thousandth are as good as 0, and their ups and downs no news
-SIGNED_SMALL = -2  # of both signs, lest the way through 0 takes all the room
+_SIGNED_SMALL = -2  # of both signs, lest the way through 0 takes all the room
 FEW = 8  # values that a log axis labels one by one
 # 20,000 as 20k; small numbers as they are.
 LABEL = (
@@ -110,10 +110,10 @@ def symlog(found: Sequence[float]) -> tuple[float, list[float]]:
     """Where the axis becomes logarithmic, and at most nine ticks, ascending."""
     sizes = [abs(value) for value in found if value] or [1.0]
     low, high = -min(found, default=0.0), max(found, default=0.0)
-    least = SIGNED_SMALL if low > 0 else SMALL
+    least = _SIGNED_SMALL if low > 0 else SMALL
     top = math.ceil(math.log10(max(sizes)) - 1e-9)
     small = math.floor(math.log10(min(sizes)) + 1e-9)
-    bottom = min(max(small, top - MAX_DECADES, least), top - 1)
+    bottom = min(max(small, top - _MAX_DECADES, least), top - 1)
     step = math.ceil((top - bottom) / (3 if low > 0 and high > 0 else 6))
     powers = [10.0**k for k in range(top, bottom - 1, -step)][::-1]
     below = [-p for p in reversed(powers) if p < 10.0**step * low * (1 - 1e-9)] if low > 0 else []

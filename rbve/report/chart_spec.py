@@ -25,10 +25,10 @@ from rbve.report.chart import (
 )
 from rbve.report.figure import Entry, Figure, Spec
 
-MANY = 12  # points of a line from which on dots are left out
-WIDTHS = {1: 620, 2: 330, 3: 225}  # pixels of a picture's panel by columns
-PHONE = 150  # pixels of a panel where it is narrow: names of marks stay apart even there
-LINE = 15  # pixels per line of labels
+_MANY = 12  # points of a line from which on dots are left out
+_WIDTHS = {1: 620, 2: 330, 3: 225}  # pixels of a picture's panel by columns
+_PHONE = 150  # pixels of a panel where it is narrow: names of marks stay apart even there
+_LINE = 15  # pixels per line of labels
 
 
 def figure_of(chart: Chart) -> Figure:
@@ -67,7 +67,7 @@ class _Drawn:
     def __init__(self, chart: Chart, index: int, columns: int) -> None:
         self.chart, self.index = chart, index
         self.panel = chart.panels[index]
-        self.width = WIDTHS[columns]
+        self.width = _WIDTHS[columns]
         self.marks = sorted(near_marks(chart, self.panel))
         shared = chart.panels if chart.same_y else [self.panel]
         self.found = values(chart, shared)
@@ -75,7 +75,7 @@ class _Drawn:
         self.axis = Axis([*self.found, *reach], chart.y_scale)
         self.names = categories([self.panel] if chart.kind == "rows" else chart.panels)
         longest = max((len(each.points) for each in self.panel.series), default=0)
-        self.banded = longest > (2 if chart.x_scale == "linear" else MANY)
+        self.banded = longest > (2 if chart.x_scale == "linear" else _MANY)
         self.holders = {
             name: [each.name for each in self.panel.series if name in places(each)]
             for name in self.names
@@ -87,7 +87,7 @@ class _Drawn:
     def rows_of(self, each: Series) -> Iterator[dict[str, Any]]:
         chart = self.chart
         told = [shows(p.x, chart.x_scale) and shows(p.y, chart.y_scale) for p in each.points]
-        few = len(each.points) <= MANY or chart.kind == "rows"
+        few = len(each.points) <= _MANY or chart.kind == "rows"
         for k, point in enumerate(each.points):
             alone = not any(told[max(0, k - 1) : k] + told[k + 1 : k + 2])
             row = {"panel": self.panel.title, "series": each.name, **point._asdict()}
@@ -138,7 +138,7 @@ class _Drawn:
         chart = self.chart
         every = (x for p in chart.panels for each in p.series for x in places(each).values())
         found = sorted({float(x) for x in every if shows(x, chart.x_scale)})
-        axis = Axis(found, chart.x_scale, pad=0.02 if len(found) > MANY else 0.07)
+        axis = Axis(found, chart.x_scale, pad=0.02 if len(found) > _MANY else 0.07)
         if chart.x_scale == "log" and len(found) <= FEW:
             axis.one_by_one(found)
         return axis
@@ -161,14 +161,12 @@ class _Drawn:
         look = {"labelAngle": -35} if turned else {"labelAngle": 0}
         return marks.category("place", self.names, chart.x_label, labelLimit=190, **look)
 
-    # Views
-
     def view(self) -> Spec:
         rows = self.chart.kind == "rows"
         levels = list(self.mark_levels()) if rows else []
         layers = [] if self.found else [marks.nothing()]
         layers += self.row_layers(levels) if rows else self.line_layers()
-        above = 8 + LINE * max((level + 1 for _, level in levels), default=0)
+        above = 8 + _LINE * max((level + 1 for _, level in levels), default=0)
         found = marks.view(
             layers,
             textwrap.wrap(self.panel.title, int(self.width / theme.LETTER)),
@@ -257,8 +255,6 @@ class _Drawn:
         rules = [marks.rule(mark.value, "x", x) for mark in self.marks]
         return [*rules, *drawn, *self.name_columns(x, levels)]
 
-    # Names of marks
-
     def name_lines(self, y: Spec) -> list[Spec]:
         """At the right above their lines, moved up where they would meet."""
         height = marks.HEIGHT if self.width > 300 else 170
@@ -279,7 +275,7 @@ class _Drawn:
         ends: list[float] = []
         for mark in self.marks:
             half = len(mark.name) * theme.LETTER / 2 + 4
-            at = min(max(self.axis.share(mark.value) * PHONE, half), max(PHONE - half, half))
+            at = min(max(self.axis.share(mark.value) * _PHONE, half), max(_PHONE - half, half))
             level = next((k for k, end in enumerate(ends) if end <= at - half), len(ends))
             ends[level : level + 1] = [at + half]
             yield mark, level
@@ -289,7 +285,7 @@ class _Drawn:
         for mark, level in levels:
             share = self.axis.share(mark.value)
             align = "left" if share < 0.2 else "right" if share > 0.8 else "center"
-            encoding = {"x": {**x, "field": "value"}, "y": {"value": -4 - level * LINE}}
+            encoding = {"x": {**x, "field": "value"}, "y": {"value": -4 - level * _LINE}}
             encoding["text"] = {"field": "name"}
             row = {"value": mark.value, "name": mark.name}
             look = {"align": align, "baseline": "bottom", "fontStyle": "italic"}

@@ -13,7 +13,7 @@ from rbve.report import sheet, theme
 
 VERSION = "6.4"  # of Vega-Lite, in files and pages alike
 WIDTH = 820  # pixels of a picture's words
-PIXELS = 2  # of a PNG per pixel of the specification
+_PIXELS = 2  # of a PNG per pixel of the specification
 
 Row = Mapping[str, Any]
 Spec = dict[str, Any]  # (part of) a Vega-Lite specification
@@ -86,7 +86,7 @@ def raster(drawing: str) -> bytes:
     """PNG of an SVG."""
     import vl_convert
 
-    return vl_convert.svg_to_png(drawing, scale=PIXELS)
+    return vl_convert.svg_to_png(drawing, scale=_PIXELS)
 
 
 def whole(figure: Figure) -> Spec:

@@ -25,23 +25,23 @@ def filter_table(
     under its key; texts are shown as they are (a command), other values as JSON (a spec). What
     all rows have in common is stored once.
     """
-    check(name, columns, rows, filters, details)
+    _check(name, columns, rows, filters, details)
     content: dict[str, Any] = {
         "columns": [
-            {"name": column, **packed([known(row[k]) for row in rows])}
+            {"name": column, **_packed([known(row[k]) for row in rows])}
             for k, column in enumerate(columns)
         ],
         "filters": list(filters),
         "count": len(rows),
     }
     if details:
-        plain = [clean(each) for each in details]
+        plain = [_clean(each) for each in details]
         content["common"] = common = shared(plain)
         content["details"] = [without(each, common) for each in plain]
     return render("filter_table.jinja", name=name, caption=caption, content=content)
 
 
-def check(
+def _check(
     name: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[Cell]],
@@ -61,15 +61,15 @@ def known(cell: Cell) -> Cell:
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
-def clean(content: Any) -> Any:
+def _clean(content: Any) -> Any:
     if isinstance(content, dict):
-        return {str(key): clean(value) for key, value in content.items()}
+        return {str(key): _clean(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return [clean(value) for value in content]
+        return [_clean(value) for value in content]
     return known(content)
 
 
-def packed(cells: Sequence[Cell]) -> dict[str, Any]:
+def _packed(cells: Sequence[Cell]) -> dict[str, Any]:
     """Where cells repeat, each value once and places in that list."""
     values = list(dict.fromkeys(cells))
     if 2 * len(values) > len(cells) or any(isinstance(cell, float) for cell in values):

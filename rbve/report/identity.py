@@ -33,10 +33,10 @@ def problem_of(run: Run) -> str:
 def recording_of(run: Run) -> dict[str, Any] | None:
     """How the data was recorded, but for the seed; None where nobody knows."""
     recording = run.facts.get("recording")
-    return recording if isinstance(recording, dict) else recording_of_earlier_study(run)
+    return recording if isinstance(recording, dict) else _recording_of_earlier_study(run)
 
 
-def recording_of_earlier_study(run: Run) -> dict[str, Any] | None:
+def _recording_of_earlier_study(run: Run) -> dict[str, Any] | None:
     """Of a study's rows from before facts told recordings: by the study's own folder of the run.
 
     OUT/data/<env>-<noise>.../<seed>, and only where the name is exactly the one `rbve reproduce`

@@ -29,7 +29,7 @@ METHODS: dict[str, tuple[str, str]] = {
 WITH_MEMORY = {"dqn": "R2D2", "rdqn": "R-R2D2"}  # the same losses, of a network with memory
 EMPHASISED = "rbve"
 OTHER_COLOURS = ("#882255", "#44AA99", "#6A5ACD", "#999933")
-RAMP = ("#0d0887", "#7e03a8", "#cc4778", "#f89540")  # for the settings of a lone algorithm
+_RAMP = ("#0d0887", "#7e03a8", "#cc4778", "#f89540")  # for the settings of a lone algorithm
 
 SIGNS = {"lam": "λ", "nu": "ν", "alpha": "α", "beta": "β", "tau": "τ", "kappa": "κ", "gamma": "γ"}
 SIGNS |= {"learning_rate": "lr", "n_step": "n-step", "target_period": "target period"}
@@ -58,15 +58,15 @@ def has_memory(run: Run) -> bool:
     return bool(run.field("memory"))
 
 
-def recording_label(recording: Mapping[str, Any]) -> str:
+def _recording_label(recording: Mapping[str, Any]) -> str:
     """'noise 0.25 · script ε 0.1'; '' for an online DQN without noise."""
     labels = []
     if recording.get("noise"):
-        labels.append(f"noise {brief(recording['noise'])}")
+        labels.append(f"noise {_brief(recording['noise'])}")
     if recording.get("behaviour") != "online dqn":
         epsilon = recording.get("epsilon")
         acts = epsilon is not None and recording.get("behaviour") != "uniform"
-        share = f" ε {brief(epsilon)}" if acts else ""
+        share = f" ε {_brief(epsilon)}" if acts else ""
         labels.append(f"{recording.get('behaviour')}{share}")
     if recording.get("keep") not in (None, 1.0):
         labels.append(f"{100 * recording['keep']:g}% recorded")
@@ -79,7 +79,7 @@ def problem_label(run: Run) -> str:
     if recording is None:
         labels = [env or "", PurePath(str(data.get("path", ""))).name]
     else:
-        labels = [env or recording.get("env") or "", recording_label(recording)]
+        labels = [env or recording.get("env") or "", _recording_label(recording)]
     if data.get("keep", 1.0) != 1.0:
         labels.append(f"{100 * data['keep']:g}% of episodes")
     if data.get("side", "all") != "all":
@@ -102,10 +102,10 @@ def method_name(name: str, algorithm: str, settings: Mapping[str, Any], run: Run
 
 
 def describe(settings: Mapping[str, Any]) -> str:
-    return " ".join(f"{SIGNS.get(name, name)}={brief(value)}" for name, value in settings.items())
+    return " ".join(f"{SIGNS.get(name, name)}={_brief(value)}" for name, value in settings.items())
 
 
-def brief(value: Any) -> str:
+def _brief(value: Any) -> str:
     if value is None:
         return "default"
     if isinstance(value, bool | str):
@@ -136,6 +136,6 @@ def lighten(colour: str, share: float) -> str:
 
 
 def ramp(share: float) -> str:
-    place = share * (len(RAMP) - 1)
-    left = min(int(place), len(RAMP) - 2)
-    return mix(RAMP[left], RAMP[left + 1], place - left)
+    place = share * (len(_RAMP) - 1)
+    left = min(int(place), len(_RAMP) - 2)
+    return mix(_RAMP[left], _RAMP[left + 1], place - left)

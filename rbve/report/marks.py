@@ -18,7 +18,7 @@ from typing import Any
 from rbve.report.axis import LABEL, Ticks
 from rbve.report.figure import Row, Spec
 
-SHOWN = {"filter": "!isValid(datum.series) || indexof(hidden, datum.series) < 0"}
+_SHOWN = {"filter": "!isValid(datum.series) || indexof(hidden, datum.series) < 0"}
 HEIGHT = 220  # pixels of a view of lines
 STEP = 23  # pixels of a row
 
@@ -45,7 +45,7 @@ def category(field: str, names: Sequence[str], title: str = "", **axis: Any) -> 
     Words would end up in Vega's expressions, which take only some of them.
     """
     look: Spec = {"title": title or None, "grid": False, "labelOverlap": False, **axis}
-    look["labelExpr"] = f"{literal(list(names))}[datum.value]"
+    look["labelExpr"] = f"{_literal(list(names))}[datum.value]"
     return {"field": field, "type": "ordinal", "axis": look}
 
 
@@ -66,7 +66,7 @@ def layer(
     found: Spec = {"mark": dict(mark), "encoding": dict(encoding)}
     if rows is not None:
         found["data"] = {"values": [dict(row) for row in rows]}
-        found["transform"] = [SHOWN]
+        found["transform"] = [_SHOWN]
     if where is not None:
         found["transform"] = [*found.get("transform", []), {"filter": where}]
     return {"name": name, **found} if name else found
@@ -140,7 +140,7 @@ def view(
 ) -> Spec:
     """One panel. `where`: rows it draws; `above`: pixels between title and drawing."""
     chosen = [{"filter": where}] if where is not None else []
-    found: Spec = {"width": width, "height": height, "transform": [*chosen, SHOWN]}
+    found: Spec = {"width": width, "height": height, "transform": [*chosen, _SHOWN]}
     if title:
         lines = title if isinstance(title, str) else list(title)
         found["title"] = {"text": lines, "offset": above}
@@ -166,6 +166,6 @@ def nothing(words: str = "no data") -> Spec:
     return layer(look, {**place, "text": {"value": words}}, [{}])
 
 
-def literal(value: Any) -> str:
+def _literal(value: Any) -> str:
     """JSON that may stand in a Vega expression."""
     return json.dumps(value, allow_nan=False)

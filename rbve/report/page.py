@@ -80,9 +80,9 @@ def write(
         raise ValueError(f"{page}: is a folder; name a file that ends in .html or another folder")
     check_names(sections)
     sections = sorted(sections, key=lambda each: not each.first)
-    folder = page.parent / folder_of(page)
+    folder = page.parent / _folder_of(page)
     for each in (figure for section in sections for figure in section.figures):
-        write_figure(each, folder)
+        _write_figure(each, folder)
     drawn = (picture for section in sections for picture in section.pictures)
     beside = ({f"{each.name}.{end}": data for end, data in each.files.items()} for each in drawn)
     for held in (*beside, files or {}, *(section.files for section in sections)):
@@ -99,12 +99,12 @@ def document(sections: Sequence[Section], title: str, about: str, folder: str = 
     return whole("page.jinja", figures, **values)
 
 
-def folder_of(page: Path) -> str:
+def _folder_of(page: Path) -> str:
     """Name of the folder beside a page that holds its figures."""
     return FIGURES if page.name == PAGE else f"{page.stem}-figures"
 
 
-def write_figure(each: Figure, folder: Path) -> None:
+def _write_figure(each: Figure, folder: Path) -> None:
     drawing = svg(each)
     write_atomically(folder / f"{each.name}.png", raster(drawing))
     write_atomically(folder / f"{each.name}.svg", encode(drawing))
@@ -117,11 +117,11 @@ def check_names(sections: Sequence[Section]) -> None:
     for each in sections:
         drawn = [picture.name for picture in each.pictures]
         for name in (each.id, *drawn, *(chart.name for chart in each.charts)):
-            check_name(name, seen)
+            _check_name(name, seen)
             seen.add(name)
 
 
-def check_name(name: str, seen: set[str]) -> None:
+def _check_name(name: str, seen: set[str]) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", name):
         raise ValueError(f"name {name!r} of a section or figure: use letters, digits, hyphens")
     if name in seen:

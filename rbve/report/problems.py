@@ -25,7 +25,7 @@ ABOUT = (
     "the policy was then run in it, without further learning."
 )
 
-DEFINITIONS = {
+_DEFINITIONS = {
     "n": "Training runs of the method. They differ in dataset, in training seed, or in both.",
     "Final return": "Undiscounted sum of rewards per episode when the learned policy acts, mean of "
     "the last evaluations of a run, then mean over the runs on a dataset, then over datasets. In "
@@ -63,11 +63,11 @@ def sections(problems: Sequence[Problem]) -> list[Section]:
     if len(problems) > 1:
         found.insert(0, Section("problems", "Best on each problem", overview(problems)))
         found[1:1] = atari.sections(problems)
-    return [*found, every_run(problems), measures(problems)]
+    return [*found, _every_run(problems), measures(problems)]
 
 
 def measures(problems: Sequence[Problem]) -> Section:
-    words = {name: text.format(hundred=hundred(problems)) for name, text in DEFINITIONS.items()}
+    words = {name: text.format(hundred=hundred(problems)) for name, text in _DEFINITIONS.items()}
     return Section("measures", "What the measures mean", render("definitions.jinja", words=words))
 
 
@@ -87,7 +87,7 @@ def section(problem: Problem, index: int) -> Section:
         "problem.jinja",
         sentences=headline(problem),
         size=f"{sizes(problem)} {training(problem)}",
-        table=html_table(problem),
+        table=_html_table(problem),
         brackets=table.interval_words(each.estimates["return"] for each in problem.methods),
     )
     name = f"{index}-{slug(problem.label)}"
@@ -108,7 +108,7 @@ def overview(problems: Sequence[Problem]) -> str:
     return render_table("Table: problems", columns, rows, kind="overview")
 
 
-def html_table(problem: Problem) -> str:
+def _html_table(problem: Problem) -> str:
     known = table.lines(problem)
     kinds = [
         "reference" if line.method is None else "main" if line.method.emphasised else "other"
@@ -124,7 +124,7 @@ def charts(problem: Problem, name: str) -> tuple[Chart, ...]:
     if any(method.curve for method in problem.methods):
         found.append(curves(problem, name))
     if problem.ranked:
-        found.append(final_returns(problem, name))
+        found.append(_final_returns(problem, name))
     if any(method.estimates["overestimation"].n for method in problem.methods):
         found.append(overestimation(problem, name))
     return tuple(found)
@@ -133,7 +133,7 @@ def charts(problem: Problem, name: str) -> tuple[Chart, ...]:
 def curves(problem: Problem, name: str) -> Chart:
     methods = [method for method in problem.methods if method.curve]
     last = [method.curve[-1][1] for method in methods]
-    note = f"Line: mean return of {count(methods)}{shown_as('band', last)}"
+    note = f"Line: mean return of {count(methods)}{_shown_as('band', last)}"
     if any(method.diverged for method in methods):
         note += "; dot: a run diverged there, its last return stands"
     return Chart(
@@ -147,7 +147,7 @@ def curves(problem: Problem, name: str) -> Chart:
     )
 
 
-def shown_as(what: str, estimates: Sequence[Estimate]) -> str:
+def _shown_as(what: str, estimates: Sequence[Estimate]) -> str:
     words = table.interval_words(estimates)
     return f"; {what}: {words}" if words else ""
 
@@ -170,13 +170,13 @@ def curve(method: Method) -> Series:
     return series(method, points)
 
 
-def final_returns(problem: Problem, name: str) -> Chart:
+def _final_returns(problem: Problem, name: str) -> Chart:
     methods = problem.methods
     return Chart(
         name=f"{name}-returns",
         title=f"Final returns: {problem.label}",
         note=f"Dot: mean of {count(methods)}"
-        f"{shown_as('bar', [m.estimates['return'] for m in methods])}; faint: single runs.",
+        f"{_shown_as('bar', [m.estimates['return'] for m in methods])}; faint: single runs.",
         kind="rows",
         x_label="",
         y_label="final return",
@@ -250,7 +250,7 @@ COLUMNS = (
 )
 
 
-def every_run(problems: Sequence[Problem]) -> Section:
+def _every_run(problems: Sequence[Problem]) -> Section:
     rows, details = [], []
     for problem in problems:
         for method in problem.methods:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a formula may begin with
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a formula may begin with
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -20,7 +20,7 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def plain(cell: Any) -> Any:
     """Text that would be taken for a formula gets an apostrophe; numbers stay as they are."""
-    if not isinstance(cell, str) or not cell.startswith(FORMULA):
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
         return cell
     try:
         float(cell)

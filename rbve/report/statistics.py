@@ -18,7 +18,7 @@ LEVEL = 0.95
 RUNAWAY = 1e30  # stands for values that left the range of floats
 
 Floats = NDArray[np.float64]
-Unit = Literal["datasets", "runs"]
+_Unit = Literal["datasets", "runs"]
 
 
 class Estimate(NamedTuple):
@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
     high: float | None
     median: float  # over runs; NaN without any
     datasets: int  # that the runs counted share
-    over: Unit | None  # what error and interval are over: runs, where there is one dataset
+    over: _Unit | None  # what error and interval are over: runs, where there is one dataset
 
 
 def finite(values: Iterable[float | None]) -> Floats:
@@ -98,7 +98,7 @@ def estimate(
         return Estimate(0, math.nan, None, None, None, math.nan, 0, None)
     # In a fixed order: sums do not depend on the order files were found in.
     units = np.sort([np.sort(group).mean() for group in groups.values()])
-    over: Unit | None = "datasets" if len(units) > 1 else "runs" if len(kept) > 1 else None
+    over: _Unit | None = "datasets" if len(units) > 1 else "runs" if len(kept) > 1 else None
     units = units if over == "datasets" else np.sort(kept)
     low, high = student_interval(units) or (None, None)
     return Estimate(

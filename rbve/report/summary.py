@@ -39,7 +39,7 @@ from rbve.report.statistics import Estimate
 from rbve.rows import Run
 
 # How often is measured does not make a method; the network's seed and its data are its members.
-NOT_A_SETTING = {"env", "every", "eval_episodes", "legal"}
+_NOT_A_SETTING = {"env", "every", "eval_episodes", "legal"}
 
 
 @dataclass(frozen=True)
@@ -161,16 +161,16 @@ def group(runs: Iterable[Run]) -> list[Problem]:
         problems.setdefault((str(env_of(run)), problem_of(run)), []).append(run)
     groups = list(problems.values())
     result = [
-        Problem(env_of(members[0]), label, tuple(methods_of(members)))
-        for label, members in zip(labels_of(groups), groups, strict=True)
+        Problem(env_of(members[0]), label, tuple(_methods_of(members)))
+        for label, members in zip(_labels_of(groups), groups, strict=True)
     ]
     return sorted(result, key=lambda problem: natural(problem.label))
 
 
-def labels_of(groups: Sequence[Sequence[Run]]) -> list[str]:
+def _labels_of(groups: Sequence[Sequence[Run]]) -> list[str]:
     """Of problems, each once: with the place of their data, then its content, where need be."""
     found = [problem_label(members[0]) for members in groups]
-    for more in (place_of, lambda members: dataset_of(members[0])):
+    for more in (_place_of, lambda members: dataset_of(members[0])):
         equal = [found.count(label) > 1 for label in found]
         found = [
             f"{label} · {one_line(more(members))}" if clash else label
@@ -179,7 +179,7 @@ def labels_of(groups: Sequence[Sequence[Run]]) -> list[str]:
     return found
 
 
-def place_of(runs: Sequence[Run]) -> str:
+def _place_of(runs: Sequence[Run]) -> str:
     """The folder that holds their data."""
     paths = sorted({str(run.field("path", "")) for run in runs})
     try:
@@ -202,10 +202,10 @@ def returns(run: Run) -> dict[int, float]:
     return {row.step: row.value for row in rows}
 
 
-def methods_of(runs: Sequence[Run]) -> list[Method]:
+def _methods_of(runs: Sequence[Run]) -> list[Method]:
     by_algorithm: dict[str, list[Run]] = {}
     for run in runs:
-        by_algorithm.setdefault(algorithm_of(run), []).append(run)
+        by_algorithm.setdefault(_algorithm_of(run), []).append(run)
     known = list(METHODS)
     strangers = sorted(set(by_algorithm) - set(known))
     methods = []
@@ -236,21 +236,21 @@ def methods_of(runs: Sequence[Run]) -> list[Method]:
 
 def split(runs: Sequence[Run]) -> list[tuple[dict[str, Any], list[Run]]]:
     """Runs of one algorithm by the settings that differ between them."""
-    settings = [settings_of(run) for run in runs]
+    settings = [_settings_of(run) for run in runs]
     names = list(dict.fromkeys(name for each in settings for name in each))
-    differ = [name for name in names if len({key_of(each.get(name)) for each in settings}) > 1]
+    differ = [name for name in names if len({_key_of(each.get(name)) for each in settings}) > 1]
     if "steps" in differ and "target_period" in differ:
-        pairs = {key_of([each.get("steps"), each.get("target_period")]) for each in settings}
-        if len(pairs) == len({key_of(each.get("steps")) for each in settings}):
+        pairs = {_key_of([each.get("steps"), each.get("target_period")]) for each in settings}
+        if len(pairs) == len({_key_of(each.get("steps")) for each in settings}):
             differ.remove("target_period")  # it follows from the number of steps
     groups: dict[str, tuple[dict[str, Any], list[Run]]] = {}
     for run, each in zip(runs, settings, strict=True):
         chosen = {name: each.get(name) for name in differ}
-        groups.setdefault(key_of(chosen), (chosen, []))[1].append(run)
+        groups.setdefault(_key_of(chosen), (chosen, []))[1].append(run)
     return sorted(groups.values(), key=lambda pair: natural(describe(pair[0])))
 
 
-def settings_of(run: Run) -> dict[str, Any]:
+def _settings_of(run: Run) -> dict[str, Any]:
     own: dict[str, Any] = {}
     for part in ("network", "sampling", "view", "evaluation"):
         own |= run.spec.get(part, {})
@@ -259,14 +259,14 @@ def settings_of(run: Run) -> dict[str, Any]:
         "file": str(run.field("algorithm", "")),  # of two files with one name
         "learning_rate": run.field("learning_rate"),
         **{name: run.field(name) for name in ("algorithm_version", "td", "steps")},
-        **{name: value for name, value in own.items() if name not in NOT_A_SETTING},
+        **{name: value for name, value in own.items() if name not in _NOT_A_SETTING},
         "target_period": run.field("target_period"),
     }
 
 
-def algorithm_of(run: Run) -> str:
+def _algorithm_of(run: Run) -> str:
     return Path(str(run.field("algorithm", "unknown"))).stem
 
 
-def key_of(content: Any) -> str:
+def _key_of(content: Any) -> str:
     return json.dumps(content, sort_keys=True)

@@ -27,7 +27,7 @@ class Line(NamedTuple):
     cells: tuple[str, ...]
 
 
-def shown_metrics(problem: Problem) -> list[Metric]:
+def _shown_metrics(problem: Problem) -> list[Metric]:
     """Those of its table, in the order of their columns."""
     return [
         each
@@ -39,13 +39,13 @@ def shown_metrics(problem: Problem) -> list[Metric]:
 
 def columns(problem: Problem) -> tuple[str, ...]:
     loss = () if problem.evaluated else ("last training loss",)
-    headings = (each.heading for each in shown_metrics(problem))
+    headings = (each.heading for each in _shown_metrics(problem))
     return ("method", "n", *loss, *headings, "diverged")
 
 
 def lines(problem: Problem) -> list[Line]:
     places = return_places(problem)
-    known = shown_metrics(problem)
+    known = _shown_metrics(problem)
     result = []
     for method in problem.methods:
         loss = () if problem.evaluated else (figure(method.train_loss, method),)
@@ -171,11 +171,11 @@ def table(problem: Problem) -> Table:
         )
         # Text and not markup: names may hold brackets.
         cells = [Text(cell) for cell in line.cells]
-        result.add_row(*cells, style=row_style(line), end_section=last_method)
+        result.add_row(*cells, style=_row_style(line), end_section=last_method)
     return result
 
 
-def row_style(line: Line) -> str:
+def _row_style(line: Line) -> str:
     if line.method is None:
         return "dim"
     return "bold" if line.method.emphasised else ""
@@ -183,10 +183,10 @@ def row_style(line: Line) -> str:
 
 def as_json(problems: Sequence[Problem]) -> dict[str, Any]:
     """The figures of the tables, unrounded; None where undefined."""
-    return {"problems": [problem_json(problem) for problem in problems]}
+    return {"problems": [_problem_json(problem) for problem in problems]}
 
 
-def problem_json(problem: Problem) -> dict[str, Any]:
+def _problem_json(problem: Problem) -> dict[str, Any]:
     return {
         "problem": problem.label,
         "env": problem.env,
@@ -194,24 +194,24 @@ def problem_json(problem: Problem) -> dict[str, Any]:
         "datasets": len(problem.datasets),
         "references": {name: problem.references.get(name) for name in REFERENCES},
         "reference_source": problem.reference_source,
-        "methods": [method_json(method) for method in problem.methods],
+        "methods": [_method_json(method) for method in problem.methods],
     }
 
 
-def method_json(method: Method) -> dict[str, Any]:
+def _method_json(method: Method) -> dict[str, Any]:
     return {
         "method": method.name,
         "algorithm": method.algorithm,
         "settings": method.settings,
         "n": method.n,
         "diverged": method.diverged,
-        **{name: estimate_json(each) for name, each in method.estimates.items()},
-        "train_loss": estimate_json(method.train_loss),
+        **{name: _estimate_json(each) for name, each in method.estimates.items()},
+        "train_loss": _estimate_json(method.train_loss),
         "jobs": [run.job for run in method.runs],
     }
 
 
-def estimate_json(estimate: Estimate) -> dict[str, Any]:
+def _estimate_json(estimate: Estimate) -> dict[str, Any]:
     content = estimate._asdict()
     return {name: None if value != value else value for name, value in content.items()}
 
@@ -225,7 +225,7 @@ def as_csv(problems: Sequence[Problem]) -> str:
     for problem in problems:
         common = {"problem": problem.label, "env": problem.env}
         for method in problem.methods:
-            content = method_json(method)
+            content = _method_json(method)
             line = {
                 f"{name}_{field}": content[name][field]
                 for name in measures

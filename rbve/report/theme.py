@@ -6,8 +6,8 @@ from typing import Any
 
 # In order of preference. What draws pictures takes the first there is, and another for a whole
 # line that holds a sign the font lacks (V̂, log₁₀), so the first has them all.
-FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-PICTURE_FONT = f"DejaVu Sans, {FONT}"
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+_PICTURE_FONT = f"DejaVu Sans, {_FONT}"
 SIZE, PICTURE_SIZE = 12, 11  # pixels, all labels
 LETTER = 6.6  # mean width of one, in a picture
 DASHES = ((1, 0), (6, 2.5), (2.5, 2.5), (7, 2.5, 2, 2.5))
@@ -18,7 +18,7 @@ DARK = {INK: "#ececef", MUTED: "#a8a8b0", GRID: "#303036", CARD: "#1f1f23"}
 def config(dark: bool = False, page: bool = False) -> dict[str, Any]:
     """Vega-Lite's `config`. On a page its card is the background and HTML the legend."""
     ink, muted, grid, card = (DARK[each] if dark else each for each in (INK, MUTED, GRID, CARD))
-    size, font = (SIZE, FONT) if page else (PICTURE_SIZE, PICTURE_FONT)
+    size, font = (SIZE, _FONT) if page else (PICTURE_SIZE, _PICTURE_FONT)
     label = {"labelColor": muted, "titleColor": muted, "titleFontWeight": "normal"}
     sizes = {"labelFontSize": size, "titleFontSize": size}
     return {

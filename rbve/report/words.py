@@ -17,7 +17,7 @@ def headline(problem: Problem) -> list[str]:
         missing = "trained from data alone, no environment to evaluate in"
         if problem.env:
             missing = "no run has been evaluated to its end yet"
-        return [f"No returns: {missing}.", *outside_words(problem), *diverged_words(problem)]
+        return [f"No returns: {missing}.", *_outside_words(problem), *_diverged_words(problem)]
     best = best_words(problem)
     behaviour = problem.references.get("behaviour_return")
     if behaviour is not None:
@@ -25,44 +25,44 @@ def headline(problem: Problem) -> list[str]:
     return [
         f"Best mean return: {best}.",
         *filter(None, [advice(problem)]),
-        *close_words(problem),
-        *overestimation_words(problem),
-        *outside_words(problem),
-        *diverged_words(problem),
+        *_close_words(problem),
+        *_overestimation_words(problem),
+        *_outside_words(problem),
+        *_diverged_words(problem),
     ]
 
 
-def close_words(problem: Problem) -> list[str]:
+def _close_words(problem: Problem) -> list[str]:
     if problem.ranked[0].estimates["return"].low is None:
         return ["It rests on one run, so there is no interval."]
-    near = close_to_best(problem)
+    near = _close_to_best(problem)
     if problem.ranked[0].estimates["return"].over == "runs":
         alone = ["All its runs share one dataset, so the interval tells nothing of other data."]
-        return [*alone, *overlap_words(near)]
-    return overlap_words(near)
+        return [*alone, *_overlap_words(near)]
+    return _overlap_words(near)
 
 
-def overlap_words(near: Sequence[str]) -> list[str]:
+def _overlap_words(near: Sequence[str]) -> list[str]:
     if not near:
         return []
     if len(near) == 1:
         return [f"The interval of {near[0]} overlaps with that of the best."]
-    return [f"The intervals of {listing(near)} overlap with that of the best."]
+    return [f"The intervals of {_listing(near)} overlap with that of the best."]
 
 
-def overestimation_words(problem: Problem) -> list[str]:
+def _overestimation_words(problem: Problem) -> list[str]:
     found = [(m, m.estimates["overestimation"]) for m in problem.methods]
     medians = {m.name: each.median for m, each in found if each.n}
     if len(set(medians.values())) < 2:
         return []
     ends = [
-        f"{side} {listing([name for name in medians if medians[name] == end])}, {table.number(end)}"
+        f"{side} {_listing([n for n in medians if medians[n] == end])}, {table.number(end)}"
         for side, end in (("lowest", min(medians.values())), ("highest", max(medians.values())))
     ]
     return [f"Median over-estimation error: {'; '.join(ends)}."]
 
 
-def outside_words(problem: Problem) -> list[str]:
+def _outside_words(problem: Problem) -> list[str]:
     found = {m.name: m.estimates["values_outside"] for m in problem.methods}
     shares = {name: each.mean for name, each in found.items() if each.n}
     high = [
@@ -72,7 +72,7 @@ def outside_words(problem: Problem) -> list[str]:
     ]
     if not high:
         return []
-    return [f"Claimed values outside the returns that the data's rewards allow: {listing(high)}."]
+    return [f"Claimed values outside the returns that the data's rewards allow: {_listing(high)}."]
 
 
 def best_words(problem: Problem) -> str:
@@ -83,16 +83,16 @@ def best_words(problem: Problem) -> str:
     equal = [m.name for m in problem.ranked if m.estimates["return"].mean == found.mean]
     places = table.return_places(problem)
     if len(equal) > 1:
-        return f"{listing(equal)}, each {table.number(found.mean, places)}"
-    return f"{tagged(best)} {table.interval(found, places)} (n={found.n})"
+        return f"{_listing(equal)}, each {table.number(found.mean, places)}"
+    return f"{_tagged(best)} {table.interval(found, places)} (n={found.n})"
 
 
-def tagged(method: Method) -> str:
+def _tagged(method: Method) -> str:
     """A name that can stand before a number."""
     return f"{method.name}:" if method.settings else method.name
 
 
-def close_to_best(problem: Problem) -> list[str]:
+def _close_to_best(problem: Problem) -> list[str]:
     best = problem.ranked[0].estimates["return"]
     if best.low is None:
         return []
@@ -104,10 +104,10 @@ def close_to_best(problem: Problem) -> list[str]:
     ]
 
 
-def diverged_words(problem: Problem) -> list[str]:
+def _diverged_words(problem: Problem) -> list[str]:
     counts = [(m.name, m.diverged, m.n) for m in problem.methods if m.diverged]
     words = [f"{name} {count} of {n}" for name, count, n in counts]
-    return [f"Diverged runs: {listing(words)}."] if words else []
+    return [f"Diverged runs: {_listing(words)}."] if words else []
 
 
 def sizes(problem: Problem) -> str:
@@ -133,7 +133,7 @@ def training(problem: Problem) -> str:
     )
 
 
-def listing(names: Sequence[str]) -> str:
+def _listing(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
