@@ -23,7 +23,7 @@ from rbve.data import Dataset, Episode, formats, load, write
 from rbve.files import locked
 from rbve.policy import Policy
 
-VISITS = Path(__file__).parent.parent / "examples" / "visits.csv"
+VISITS = Path(__file__).parents[2] / "examples" / "visits.csv"
 FLAGS = ("--episode", "visit", "--time", "day", "--action", "treatment", "--reward", "outcome")
 SEEN = ("--observation", "age", "blood_pressure", "ward")
 
