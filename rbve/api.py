@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
@@ -14,18 +13,17 @@ import numpy as np
 from rbve import backend, rows
 from rbve.audit import Audit, audit
 from rbve.audit.files import audit_path
-from rbve.behaviours import online_dqn, online_host, r2d2_options, record_memory, scripts
-from rbve.behaviours import record as recording
+from rbve.behaviours import record as recorder
+from rbve.behaviours.choose import Asked, choose
+from rbve.behaviours.record import RecordingPlan
 from rbve.data import Dataset, Episode, load
 from rbve.data import convert as conversion
 from rbve.evaluation import evaluate as evaluator
-from rbve.evaluation.actors import ScriptActor
 from rbve.evaluation.offline_case import run_warnings
 from rbve.evaluation.rollout import EvaluationPlan
 from rbve.policy import Policy
 from rbve.report import write_report
 from rbve.report.statistics import student_interval
-from rbve.schema import INT32
 from rbve.spec import Spec
 from rbve.sweep.config import SweepConfig, read_config
 from rbve.sweep.grid import evaluation_env, identified
@@ -47,7 +45,6 @@ __all__ = [
     "write_report",
 ]
 
-AGENTS = {"rlu-atari": "online", "rlu-dmlab": "r2d2"}  # what records by a preset of this name
 IN_MEMORY = "in memory"  # stands for the path of a Dataset that was passed as an object
 
 
@@ -61,7 +58,7 @@ def record(
     seed: int = 0,
     keep: float = 1.0,
     overwrite: bool = False,
-    on_progress: recording.OnProgress = lambda progress: None,
+    on_progress: recorder.OnProgress = lambda progress: None,
     preset: str | None = None,
     steps: int | None = None,
     algorithm: str | Path | None = None,
@@ -80,90 +77,11 @@ def record(
     rbve.evaluate takes.
     """
     backend.prepare()
-    if not isinstance(env, str) and (preset or policy in ("online", "r2d2", "script")):
-        raise ValueError(
-            f"{policy!r} plays environments by name, and this is an object; give policy='uniform', "
-            "a Policy or a function"
-        )
-    named = env if isinstance(env, str) else ""
-    count = episodes if episodes is not None else recording.default_episodes(named)
-    if not 0 <= seed <= INT32:
-        raise ValueError(f"seed must lie in [0, {INT32}]; got {seed}")
-    if epsilon and policy in ("online", "r2d2", "uniform", None):
-        raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")
-    if preset not in (None, *AGENTS):
-        raise ValueError(f"preset is {' or '.join(AGENTS)}, an online agent; got {preset!r}")
-    if preset and policy not in ("online", AGENTS[preset]):
-        raise ValueError(f"preset {preset!r} is itself the agent that plays; leave policy out")
-    policy = AGENTS[preset] if preset else policy
-    if steps is not None and policy not in ("online", "r2d2"):
-        raise ValueError("steps are those of an online agent; of another policy give episodes")
-    if steps is not None and episodes is not None:
-        raise ValueError(f"give one of episodes and steps; got {episodes} and {steps}")
-    if steps is not None and steps < 1:
-        raise ValueError(f"steps must be at least 1; got {steps}")
-    if preset == "rlu-atari":
-        host_agent = dataclasses.replace(online_host.RLU_ATARI, steps=steps or 0)
-        online_host.record_online_host(
-            env,
-            Path(out),
-            count if steps is None else None,
-            noise,
-            seed,
-            keep,
-            overwrite,
-            host_agent,
-            on_progress,
-        )
-    elif policy == "r2d2":
-        if episodes is not None or keep != 1:
-            raise ValueError(
-                "an agent with memory is recorded by steps: leave episodes and keep out"
-            )
-        memory_agent = r2d2_options.PAPER if preset else r2d2_options.preset(env)
-        record_memory.record_online_memory(
-            env,
-            Path(out),
-            noise,
-            seed,
-            overwrite,
-            r2d2_options.shortened(memory_agent, steps or memory_agent.steps),
-            on_progress,
-        )
-    elif policy == "online":
-        agent = online_dqn.preset(env)
-        agent = dataclasses.replace(agent, steps=steps or agent.steps)
-        by_steps = episodes is None and agent.steps > 0
-        recording.record_online(
-            env,
-            Path(out),
-            None if by_steps else count,
-            noise,
-            seed,
-            keep,
-            overwrite,
-            agent,
-            on_progress,
-        )
-    else:
-        chosen: Any = None if policy in (None, "uniform") else policy
-        if chosen == "script":
-            chosen = ScriptActor(scripts.load(env))
-        elif isinstance(chosen, str | Path):
-            chosen = Policy.load(chosen, algorithm)
-        recording.record_policy(
-            env,
-            Path(out),
-            chosen,
-            count,
-            epsilon,
-            noise,
-            seed,
-            keep,
-            overwrite,
-            on_progress,
-            legal=legal,
-        )
+    plan = RecordingPlan(
+        env, Path(out), episodes, steps, epsilon, noise, seed, keep, overwrite, legal
+    )
+    behaviour = choose(Asked(policy, preset, algorithm), plan)
+    recorder.record(behaviour, plan, on_progress)
     return load(out)
 
 

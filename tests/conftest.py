@@ -24,8 +24,8 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 backend.prepare(least=2)
 
 import jax  # noqa: E402
+from support.recordings import record_policy  # noqa: E402
 
-from rbve.behaviours.record import record_policy  # noqa: E402
 from rbve.data import Dataset, load  # noqa: E402
 from rbve.spec import Spec  # noqa: E402
 

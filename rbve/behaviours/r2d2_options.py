@@ -11,11 +11,14 @@ import numpy as np
 from rbve.types import Array
 
 EPSILON, POWERS = 0.4, 8  # random actions: .4 of the first actor, .4⁸ of the last
-LARGEST, MEAN = 0.9, 0.1  # what a sequence's largest and mean error count in its priority
+LARGEST_SHARE, MEAN_SHARE = (
+    0.9,
+    0.1,
+)  # what a sequence's largest and mean error count in its priority
 
 
 @dataclass(frozen=True)
-class Options:
+class R2D2Options:
     """R2D2, small enough for symbolic views on a CPU."""
 
     memory: int = 64  # LSTM units
@@ -53,29 +56,29 @@ class Options:
         return max(1, round(self.actors * self.chunk / self.steps_per_update))
 
 
-# The paper's table for DeepMind Lab, for `record_online_memory(..., options=PAPER)`. actors,
+# The paper's table for DeepMind Lab, the preset rlu-dmlab. actors,
 # steps_per_update and learning_rate it does not say, and steps are 50 to 200 million: our choices.
-PAPER = Options(
+PAPER = R2D2Options(
     memory=512, actors=256, chunk=40, learning_rate=1e-4, target_period=400, min_replay=600_000,
     replay=12_000_000, steps=100_000_000,
 )  # fmt: skip
 
 
-def preset(env_name: str) -> Options:
+def default_options(env_name: str) -> R2D2Options:
     """What the agent is set to where nobody says."""
     if env_name.startswith("memory_len"):
-        return Options(memory=32, chunk=12, steps=50_000, min_replay=2_000)
+        return R2D2Options(memory=32, chunk=12, steps=50_000, min_replay=2_000)
     if env_name.startswith("xminigrid"):
         # Nothing pays but the goal, some ten steps away: look about first, and discount more.
         far = "FourRooms" in env_name
-        return Options(
+        return R2D2Options(
             gamma=0.98 if far else 0.97, explore=100_000, min_replay=20_000, replay=500_000,
             steps_per_update=16, learning_rate=5e-4, steps=300_000 if far else 200_000,
         )  # fmt: skip
-    return Options()
+    return R2D2Options()
 
 
-def shortened(options: Options, steps: int) -> Options:
+def shortened(options: R2D2Options, steps: int) -> R2D2Options:
     """For a recording of so many steps: in a shorter one it starts to learn sooner, too."""
     share = min(1.0, steps / options.steps)
     return replace(
@@ -92,7 +95,7 @@ def ladder(actors: int) -> np.ndarray:
     return EPSILON ** (1 + (POWERS - 1) * place)
 
 
-def shares(options: Options, lived: Array) -> Array:
+def shares(options: R2D2Options, lived: Array) -> Array:
     """Those of the actors after so many environment steps."""
     rungs = jnp.asarray(ladder(options.actors))
     if not options.explore:
@@ -101,16 +104,16 @@ def shares(options: Options, lived: Array) -> Array:
     return rungs + (1.0 - done) * (1.0 - rungs)
 
 
-def described(options: Options) -> dict[str, Any]:
+def describe(options: R2D2Options) -> dict[str, Any]:
     """What provenance says of the agent."""
     return {
         **asdict(options),
         "epsilon": ladder(options.actors).tolist(),
-        "priority": {"largest": LARGEST, "mean": MEAN},
+        "priority": {"largest": LARGEST_SHARE, "mean": MEAN_SHARE},
     }
 
 
-def check(options: Options) -> None:
+def check(options: R2D2Options) -> None:
     if options.burn_in < 0 or options.train < 1 or options.burn_in + options.train < 2:
         raise ValueError(
             "a sequence consists of two chunks or more, one of them trained on; got burn_in "
@@ -127,4 +130,4 @@ def check(options: Options) -> None:
 def mixed(error: Array, valid: Array) -> Array:
     """What sequences' errors (T, B) count, by the steps that are valid; others hold zeros."""
     mean = jnp.sum(error, axis=0) / jnp.maximum(jnp.sum(valid, axis=0), 1.0)
-    return LARGEST * jnp.max(error, axis=0) + MEAN * mean
+    return LARGEST_SHARE * jnp.max(error, axis=0) + MEAN_SHARE * mean

@@ -1,9 +1,9 @@
-"""Episodes of a fixed policy, many at once inside JAX or in lanes on the host."""
+"""Episodes of a policy that does not learn, many at once inside JAX or on the host."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -11,16 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve import ops
+from rbve.behaviours.record import RecordingPlan, Source, grouped
 from rbve.data.dataset import NO_ACTION, Episode
+from rbve.envs._atari_games import reference as atari_reference
 from rbve.envs.base import Env, HostEnv
-from rbve.evaluation.actors import FunctionActor, PolicyActor, UniformActor
+from rbve.evaluation.actors import FunctionActor, host_actor
+from rbve.evaluation.environment import check_legal, open_environment
+from rbve.evaluation.fit import Interface, check_fit
 from rbve.evaluation.vector import HostActor, Trace, VectorEnv, play
 from rbve.policy import Policy
 from rbve.policy.actor import ActorInput
 from rbve.types import Array
 
 AT_ONCE = 32  # episodes per compiled call
-HOST_SECONDS = 5.0  # between groups of episodes handed out
 
 
 def inside_jax(
@@ -39,10 +42,10 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
 
     actor = None if policy is None else policy.act_function()
 
-    def greedy(look: ActorInput, memory: Any, legal: Array | None, key: Array) -> tuple[Array, Any]:
+    def greedy(seen: ActorInput, memory: Any, legal: Array | None, key: Array) -> tuple[Array, Any]:
         if policy is None or actor is None:
             return jnp.zeros(count, jnp.int32), memory
-        scores, _, memory = actor.act(policy.network, policy.config, look, memory, legal, key)
+        scores, _, memory = actor.act(policy.network, policy.config, seen, memory, legal, key)
         return jnp.argmax(scores, axis=-1).astype(jnp.int32), memory
 
     share = 1.0 if policy is None else epsilon
@@ -52,17 +55,17 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
         state, obs = jax.vmap(env.reset)(jax.random.split(key_reset, count))
 
         def step(carry: tuple[Any, ActorInput, Any, Array], key: Array) -> Any:
-            state, look, memory, alive = carry
+            state, seen, memory, alive = carry
             key_act, key_net, key_env = jax.random.split(key, 3)
             strike, which = jax.random.uniform(key_act, (2, count))
             legal = None if env.legal is None else jax.vmap(env.legal)(state)
-            best, memory = greedy(look, memory, legal, key_net)
+            best, memory = greedy(seen, memory, legal, key_net)
             random = ops.uniform_action(which, actions, legal)
             action = jnp.where(strike < share, random, best)
             choices = actions if legal is None else jnp.sum(legal, axis=-1)
             state, outcome = jax.vmap(env.step)(state, action, jax.random.split(key_env, count))
             row = {
-                "obs": look.obs,
+                "obs": seen.obs,
                 "action": action,
                 "executed": outcome.executed,
                 "reward": outcome.reward,
@@ -73,8 +76,8 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
             if legal is not None:
                 row["legal"] = legal
             ended = outcome.terminated | outcome.truncated
-            look = ActorInput(outcome.obs, action, outcome.reward)
-            return (state, look, memory, alive & ~ended), row
+            seen = ActorInput(outcome.obs, action, outcome.reward)
+            return (state, seen, memory, alive & ~ended), row
 
         memory = () if policy is None or actor is None else actor.start(policy.network, count)
         start = (state, ActorInput.first(obs), memory, jnp.ones(count, bool))
@@ -110,35 +113,19 @@ def cut(columns: dict[str, np.ndarray], k: int) -> Episode:
 
 def on_host(
     env: HostEnv | VectorEnv,
-    policy: Policy | HostActor | Callable[..., Any] | None,
+    policy: Policy | HostActor | Callable[..., Any],
     episodes: int,
     epsilon: float,
     seed: int,
-) -> Iterator[list[Episode]]:
-    """Groups of episodes in their order, a few seconds apart; episode k depends on seed and k."""
-    lanes = env if isinstance(env, VectorEnv) else VectorEnv([env])
-    player = player_of(policy, lanes)
-    share = 1.0 if policy is None else epsilon
-    group: list[Episode] = []
-    handed_out = time.monotonic()
-    for trace in play(lanes, player, episodes, share, seed, keep_obs=True):
-        episode = episode_of(trace, lanes.shows_final)
+) -> Iterator[Episode]:
+    """Episodes in their order; episode k depends on seed and k."""
+    several = env if isinstance(env, VectorEnv) else VectorEnv([env])
+    actor = host_actor(policy, several)
+    for trace in play(several, actor, episodes, epsilon, seed, keep_obs=True):
+        episode = episode_of(trace, several.shows_final)
         # Whether a function draws its actions, and how, is not known.
-        unknown = isinstance(player, FunctionActor)
-        group.append(episode._replace(propensity=None) if unknown else episode)
-        if time.monotonic() - handed_out > HOST_SECONDS or trace.number == episodes - 1:
-            yield group
-            group, handed_out = [], time.monotonic()
-
-
-def player_of(
-    policy: Policy | HostActor | Callable[..., Any] | None, lanes: VectorEnv
-) -> HostActor:
-    if policy is None:
-        return UniformActor()
-    if isinstance(policy, Policy):
-        return PolicyActor.fitting(policy, lanes)
-    return FunctionActor(policy, lanes.actions) if callable(policy) else policy
+        unknown = isinstance(actor, FunctionActor)
+        yield episode._replace(propensity=None) if unknown else episode
 
 
 def episode_of(trace: Trace, shows_final: bool = True) -> Episode:
@@ -152,3 +139,55 @@ def episode_of(trace: Trace, shows_final: bool = True) -> Episode:
         legal=None if trace.legal[0] is None else np.asarray(trace.legal, np.bool_),
         final_observed=trace.terminated or shows_final,
     )
+
+
+@contextmanager
+def policy_source(
+    plan: RecordingPlan, behaviour: str, acting: Policy | HostActor | Callable[..., Any]
+) -> Iterator[Source]:
+    """A source of episodes by who does not learn, a UniformActor among them.
+
+    Args:
+        plan: What is recorded.
+        behaviour: What provenance calls it.
+        acting: Who acts. Inside JAX that is a Policy or a UniformActor.
+    """
+    episodes = plan.episodes_or_default
+    if not 0 <= plan.epsilon <= 1:
+        raise ValueError(f"epsilon must lie in [0, 1]; got {plan.epsilon}")
+    policy = acting if isinstance(acting, Policy) else None
+    uniform = behaviour == "uniform"
+    reference = plan.reference or atari_reference(plan.env_name)
+    about = {
+        "env": plan.env_name,
+        "behaviour": behaviour,
+        "policy": None if policy is None else dict(policy.info),
+        "epsilon": plan.epsilon,
+        "noise": plan.noise,
+        "seed": plan.seed,
+        "recorded_episodes": episodes,
+        "keep": plan.keep,
+        **({} if reference is None else {"reference": dict(reference)}),
+    }
+    with open_environment(plan.env, plan.noise, episodes, on_host=callable(acting)) as env:
+        if policy is not None:
+            check_fit(env, Interface.of_policy(policy))
+        elif isinstance(env, Env) and not uniform:
+            raise ValueError(f"{env.name} runs inside JAX, where scripts do not play")
+        check_legal(env, policy is not None and policy.masked, plan.legal)
+        if isinstance(env, Env):
+            groups = _shares(inside_jax(env, policy, episodes, plan.epsilon, plan.seed), episodes)
+        else:
+            epsilon = 1.0 if uniform else plan.epsilon
+            played = on_host(env, acting, episodes, epsilon, plan.seed)
+            groups = grouped((episode, k / episodes) for k, episode in enumerate(played, 1))
+        yield Source(env.actions, about, episodes, groups)
+
+
+def _shares(
+    groups: Iterator[list[Episode]], episodes: int
+) -> Iterator[tuple[list[Episode], float]]:
+    done = 0
+    for group in groups:
+        done += len(group)
+        yield group, done / episodes

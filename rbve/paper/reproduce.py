@@ -14,14 +14,15 @@ from types import MappingProxyType
 from typing import Any
 
 from rbve import envs
-from rbve.behaviours import online_dqn, r2d2_options, record, record_memory, scripts
+from rbve.behaviours import dqn, r2d2_options
+from rbve.behaviours.choose import Asked, choose
 from rbve.behaviours.learned import came_half_way, has_learned
+from rbve.behaviours.record import EXPERT, RecordingPlan, default_episodes, record
+from rbve.behaviours.record import Progress as RecordingProgress
 from rbve.data.manifest import fingerprint, is_recorded, read_provenance
-from rbve.evaluation.actors import ScriptActor
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
 from rbve.paper.results import write_experiment
 from rbve.parts import DataRef
-from rbve.policy import Policy
 from rbve.spec import Spec
 from rbve.sweep.devices import on_all_devices
 from rbve.sweep.executors import DEFAULT
@@ -78,8 +79,8 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
 
 
 def recording(data: Data, scale: Scale, seed: int) -> Recording:
-    episodes = max(1, round(record.default_episodes(data.env) * scale.episodes))
-    full = r2d2_options.preset(data.env).steps if data.memory else record.default_steps(data.env)
+    episodes = max(1, round(default_episodes(data.env) * scale.episodes))
+    full = (r2d2_options if data.memory else dqn).default_options(data.env).steps
     steps = round(full * scale.episodes)
     return Recording(
         data.env,
@@ -142,33 +143,31 @@ def _check_sizes(wanted: Sequence[Recording], out: Path) -> None:
 def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> None:
     seen = 0.0
 
-    def note(progress: record.Progress) -> None:
+    def note(progress: RecordingProgress) -> None:
         nonlocal seen
         on_progress(each, progress.share - seen, progress.last_return)
         seen = progress.share
 
-    folder = each.folder(out)
-    common: dict[str, Any] = {
-        "noise": each.noise,
-        "seed": each.seed,
-        "overwrite": True,
-        "on_progress": note,
-    }
+    plan = RecordingPlan(
+        each.env,
+        each.folder(out),
+        None if each.steps else each.episodes,
+        each.steps or None,
+        noise=each.noise,
+        seed=each.seed,
+        overwrite=True,
+    )
+    asked = "r2d2" if each.memory else "online"
+    if each.expert is not None or each.script is not None:
+        plan = replace(plan, episodes=each.episodes, steps=None)
     if each.expert is not None:
         online = each.online.folder(out)
-        expert = Policy.load(online / record.EXPERT)
-        common["reference"] = _learned_by(online)["reference"]
-        record.record_policy(each.env, folder, expert, each.episodes, each.expert, **common)
+        asked = str(online / EXPERT)
+        reference = _learned_by(online)["reference"]
+        plan = replace(plan, epsilon=each.expert, reference=reference)
     elif each.script is not None:
-        player = ScriptActor(scripts.load(each.env))
-        record.record_policy(each.env, folder, player, each.episodes, each.script, **common)
-    elif each.memory:
-        memory_agent = r2d2_options.shortened(r2d2_options.preset(each.env), each.steps)
-        record_memory.record_online_memory(each.env, folder, options=memory_agent, **common)
-    else:
-        agent = replace(online_dqn.preset(each.env), steps=each.steps)
-        length = None if each.steps else each.episodes
-        record.record_online(each.env, folder, length, options=agent, **common)
+        asked, plan = "script", replace(plan, epsilon=each.script)
+    record(choose(Asked(asked), plan), plan, note)
 
 
 def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.recordings import record_online
 
-from rbve.behaviours.record import record_online
 from rbve.data import Dataset, Episode, load
 from rbve.data.features import Feature, Features
 

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from support.recordings import record_online
 from support.tiers import first_and_slow
 
 from rbve import envs
-from rbve.behaviours import learned, online_dqn, priorities, record
+from rbve.behaviours import dqn, learned, online, priorities
+from rbve.behaviours.kinds.online_dqn import take_episodes
 from rbve.data import Dataset, Episode, load
 from rbve.data.transitions import View, transitions
 from rbve.envs.base import Env, Step
@@ -94,13 +96,13 @@ class History:
         self.taken: list[Episode] = []
         self.copied = 0
 
-    def follow(self, state: online_dqn.State) -> Dataset:
+    def follow(self, state: dqn.State) -> Dataset:
         """The running episode ends where it stands, as a truncated one."""
-        fresh, self.copied = record.take_episodes(state.buffer, self.copied, int(state.row))
+        fresh, self.copied = take_episodes(state.buffer, self.copied, int(state.row))
         self.taken += fresh
         episodes = [each._replace(executed=None) for each in self.taken]
         if (row := int(state.row)) > self.copied:
-            place = np.arange(self.copied, row + 1) % online_dqn.places(state.buffer)
+            place = np.arange(self.copied, row + 1) % dqn.places(state.buffer)
             episodes.append(
                 Episode.from_steps(
                     np.asarray(state.buffer.obs)[place],
@@ -117,7 +119,7 @@ class History:
 )
 def test_the_agent_learns_as_a_slow_reference(replay: int) -> None:
     """Windows of n steps, double Q, Huber, priorities and importance weights, update by update."""
-    options = online_dqn.Options(
+    options = dqn.DQNOptions(
         hidden=(6,),
         batch_size=12,
         min_replay=90,
@@ -127,12 +129,12 @@ def test_the_agent_learns_as_a_slow_reference(replay: int) -> None:
     )
     n, per_update = options.n_step, options.steps_per_update
     capacity = replay or 400
-    agent = online_dqn.make_agent(wander(), capacity, options)
+    agent = dqn.make_agent(wander(), capacity, options)
     advance = jax.jit(agent.advance)
     warm_blocks = -(-options.min_replay // per_update) - 1
     state, history = jax.jit(agent.init)(jax.random.key(4)), History()
     for _ in range(warm_blocks):
-        state = advance(state, online_dqn.Limits(1, copied=history.copied))
+        state = advance(state, dqn.Limits(1, copied=history.copied))
         history.follow(state)
     assert int(state.updates) == 0
     assert int(state.steps) == warm_blocks * per_update < options.min_replay
@@ -151,7 +153,7 @@ def test_the_agent_learns_as_a_slow_reference(replay: int) -> None:
         for _ in range(per_update):
             key = jax.random.split(key, 4)[0]
         key_sample = jax.random.split(key)[1]
-        state = advance(state, online_dqn.Limits(1, copied=history.copied))
+        state = advance(state, dqn.Limits(1, copied=history.copied))
         assert int(state.updates) == update
         data = history.follow(state)
         columns = transitions(data, View(options.gamma, n), "state")
@@ -233,10 +235,10 @@ def record_wander(
     path: Path, monkeypatch: pytest.MonkeyPatch, episodes: int | None, **options: Any
 ) -> Dataset:
     monkeypatch.setattr(envs, "load", lambda name, noise=0.0: wander())
-    monkeypatch.setattr(record, "SnapshotJudge", NoJudge)
-    monkeypatch.setattr(record, "random_return", lambda env: 0.0)
-    wanted = online_dqn.Options(hidden=(6,), batch_size=12, **options)
-    record.record_online("wander", path, episodes, seed=3, options=wanted)
+    monkeypatch.setattr(online, "SnapshotJudge", NoJudge)
+    monkeypatch.setattr(online, "random_return", lambda env: 0.0)
+    wanted = dqn.DQNOptions(hidden=(6,), batch_size=12, **options)
+    record_online("wander", path, episodes, seed=3, options=wanted)
     return load(path)
 
 
@@ -250,7 +252,7 @@ def test_a_bounded_buffer_loses_and_doubles_no_episode(
     blocks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An agent that never learns acts the same whatever it remembers."""
-    monkeypatch.setattr(record, "paced", lambda now, seconds: blocks)
+    monkeypatch.setattr(online, "paced", lambda now, seconds: blocks)
     whole = record_wander(tmp_path / "whole", monkeypatch, 150, min_replay=10**6)
     # 62 rows: the ring goes round some fifteen times.
     small = record_wander(tmp_path / "small", monkeypatch, 150, min_replay=10**6, replay=62)
@@ -266,7 +268,7 @@ def test_chunks_do_not_change_what_a_bounded_agent_learns(
 ) -> None:
     found = []
     for blocks in (1, 10_000):
-        monkeypatch.setattr(record, "paced", lambda now, seconds, blocks=blocks: blocks)
+        monkeypatch.setattr(online, "paced", lambda now, seconds, blocks=blocks: blocks)
         path = tmp_path / str(blocks)
         found.append(record_wander(path, monkeypatch, 100, min_replay=40, replay=70))
     assert_same(*found)
@@ -289,17 +291,17 @@ def test_a_buffer_too_small_and_a_share_of_unknown(
 ) -> None:
     with pytest.raises(ValueError, match="does not hold an episode of 30 steps; give at least 62"):
         record_wander(tmp_path / "small", monkeypatch, 10, replay=61)
-    options = online_dqn.Options(steps=100)
+    options = dqn.DQNOptions(steps=100)
     with pytest.raises(ValueError, match="where their number is given"):
-        record.record_online("catch", tmp_path / "kept", keep=0.5, options=options)
+        record_online("catch", tmp_path / "kept", keep=0.5, options=options)
     assert not list(tmp_path.iterdir())
 
 
 def test_exploration_falls() -> None:
-    options = online_dqn.Options(hidden=(6,), epsilon=0.2, epsilon_steps=1000, min_replay=10**6)
-    agent = online_dqn.make_agent(wander(), 9000, options)
+    options = dqn.DQNOptions(hidden=(6,), epsilon=0.2, epsilon_steps=1000, min_replay=10**6)
+    agent = dqn.make_agent(wander(), 9000, options)
     state = jax.jit(agent.advance)(
-        jax.jit(agent.init)(jax.random.key(0)), online_dqn.Limits(500, steps=4000)
+        jax.jit(agent.init)(jax.random.key(0)), dqn.Limits(500, steps=4000)
     )
     data = History().follow(state)
     decided = data.action >= 0

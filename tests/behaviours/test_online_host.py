@@ -12,11 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from support.recordings import record_online_host
 
 from rbve import api, envs
-from rbve.behaviours import online_host, replay
-from rbve.behaviours.online_dqn import exploration
-from rbve.behaviours.online_host import Options
+from rbve.behaviours import replay
+from rbve.behaviours.dqn import exploration
+from rbve.behaviours.kinds import online_dqn_host
+from rbve.behaviours.kinds.online_dqn_host import HostDQNOptions
 from rbve.behaviours.record import EXPERT
 from rbve.behaviours.replay import Replay
 from rbve.data import load
@@ -25,7 +27,7 @@ from rbve.policy import Policy
 from rbve.training.batches.transitions import NUMBERS
 from rbve.training.update import member_keys
 
-QUICK = Options(
+QUICK = HostDQNOptions(
     batch_size=8,
     learning_rate=1e-2,
     target_period=3,
@@ -120,16 +122,16 @@ def test_a_ring_too_small_is_refused() -> None:
 
 
 def test_exploration_falls_along_a_line() -> None:
-    paper = online_host.RLU_ATARI
+    paper = online_dqn_host.RLU_ATARI
     assert exploration(0, paper, min) == 1.0
     assert exploration(125_000, paper, min) == pytest.approx((1 + 0.01) / 2)
     assert exploration(250_000, paper, min) == pytest.approx(0.01)
     assert exploration(10**7, paper, min) == pytest.approx(0.01)
-    assert exploration(0, Options(epsilon_steps=0), min) == 0.01
+    assert exploration(0, HostDQNOptions(epsilon_steps=0), min) == 0.01
 
 
 def test_the_preset_is_the_papers_table() -> None:
-    paper = online_host.RLU_ATARI
+    paper = online_dqn_host.RLU_ATARI
     assert (paper.min_replay, paper.epsilon, paper.epsilon_steps) == (20_000, 0.01, 250_000)
     assert (paper.replay, paper.double, paper.batch_size) == (1_000_000, False, 256)
     assert (paper.target_period, paper.gamma, paper.stack) == (2500, 0.99, 4)
@@ -138,7 +140,7 @@ def test_the_preset_is_the_papers_table() -> None:
 
 def test_recorder_and_learner_of_one_seed_begin_apart() -> None:
     env = envs.load("gymnasium:CartPole-v1")
-    agent = online_host.experience(env, QUICK, 100, seed=5).agent  # type: ignore[arg-type]
+    agent = online_dqn_host.start(env, QUICK, 100, seed=5).agent  # type: ignore[arg-type]
     learner = agent.program.init(member_keys(5)[0]).params
     drawn = np.asarray(learner) != 0  # biases begin at 0
     assert np.all(np.asarray(agent.state.params)[drawn] != np.asarray(learner)[drawn])
@@ -148,7 +150,7 @@ def test_recorder_and_learner_of_one_seed_begin_apart() -> None:
 def test_the_agent_learns_as_a_slow_reference() -> None:
     """Single DQN with Huber and Adam on the rows drawn, update by update, targets every third."""
     env = envs.load("gymnasium:CartPole-v1")
-    learning = online_host.experience(env, QUICK, 100, seed=1)  # type: ignore[arg-type]
+    learning = online_dqn_host.start(env, QUICK, 100, seed=1)  # type: ignore[arg-type]
     agent, replay = learning.agent, learning.replay
     params = target = jnp.array(agent.state.params)
     optimiser = optax.adam(QUICK.learning_rate)
@@ -207,7 +209,7 @@ def test_the_agent_learns_as_a_slow_reference() -> None:
 
 def test_recorded_episodes_and_the_policy_beside_them(tmp_path: Path) -> None:
     name = "gymnasium:CartPole-v1"
-    online_host.record_online_host(name, tmp_path / "one", 12, seed=3, options=QUICK)
+    record_online_host(name, tmp_path / "one", 12, seed=3, options=QUICK)
     data = load(tmp_path / "one")
     assert data.num_episodes == 12
     assert data.terminated.all()
@@ -221,16 +223,16 @@ def test_recorded_episodes_and_the_policy_beside_them(tmp_path: Path) -> None:
     rare = np.isclose(data.propensity[decided], epsilon / 2, rtol=1e-4)
     often = np.isclose(data.propensity[decided], 1 - epsilon / 2, rtol=1e-4)
     assert (rare | often).all()
-    online_host.record_online_host(name, tmp_path / "two", 12, seed=3, options=QUICK)
+    record_online_host(name, tmp_path / "two", 12, seed=3, options=QUICK)
     np.testing.assert_array_equal(load(tmp_path / "two").obs, data.obs)
-    online_host.record_online_host(name, tmp_path / "other", 12, seed=4, options=QUICK)
+    record_online_host(name, tmp_path / "other", 12, seed=4, options=QUICK)
     assert (
         load(tmp_path / "other").obs.shape != data.obs.shape
         or (load(tmp_path / "other").obs != data.obs).any()
     )
     steps = int(data.offsets[5]) - 5 + 2  # of five episodes, and two of the sixth
     by_steps = dataclasses.replace(QUICK, steps=steps)
-    online_host.record_online_host(name, tmp_path / "steps", None, seed=3, options=by_steps)
+    record_online_host(name, tmp_path / "steps", None, seed=3, options=by_steps)
     np.testing.assert_array_equal(load(tmp_path / "steps").obs, data.obs[: data.offsets[5]])
     policy = Policy.load(tmp_path / "one" / EXPERT)
     assert policy.obs_shape == (8,)
@@ -239,11 +241,11 @@ def test_recorded_episodes_and_the_policy_beside_them(tmp_path: Path) -> None:
 
 def test_atari_frames_are_held_once(tmp_path: Path) -> None:
     pytest.importorskip("ale_py", reason='needs pip install "rbve[atari]"')
-    options = Options(
+    options = HostDQNOptions(
         batch_size=4, min_replay=20, replay=50, epsilon_steps=30, torso="mlp", hidden=(8,)
     )
     name = "atari:Pong,max_steps=30"
-    online_host.record_online_host(name, tmp_path / "pong", 2, options=options)
+    record_online_host(name, tmp_path / "pong", 2, options=options)
     data = load(tmp_path / "pong")
     assert data.obs.shape == (62, 84, 84, 1)
     assert data.obs.dtype == np.uint8
@@ -259,8 +261,8 @@ def test_scores_of_whole_games_are_normalised(
 ) -> None:
     pytest.importorskip("ale_py", reason='needs pip install "rbve[atari]"')
     monkeypatch.setattr(atari, "MAX_STEPS", 30)  # whole games, as if they were so short
-    options = Options(batch_size=4, min_replay=99, replay=50, torso="mlp", hidden=(8,))
-    online_host.record_online_host("atari:Pong", tmp_path / "pong", 1, options=options)
+    options = HostDQNOptions(batch_size=4, min_replay=99, replay=50, torso="mlp", hidden=(8,))
+    record_online_host("atari:Pong", tmp_path / "pong", 1, options=options)
     data = load(tmp_path / "pong")
     assert len(data.action) == 31
     assert data.provenance["reference"]["source"].startswith("proxy")
@@ -283,9 +285,7 @@ def test_what_cannot_be_recorded(
     name: str, changes: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        online_host.record_online_host(
-            name, tmp_path / "x", **{"episodes": 2, "options": QUICK, **changes}
-        )
+        record_online_host(name, tmp_path / "x", **{"episodes": 2, "options": QUICK, **changes})
     assert not list(tmp_path.iterdir())
 
 

@@ -10,18 +10,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.recordings import record_online_memory
 
 from rbve import api, envs, load
-from rbve.behaviours import online_r2d2, r2d2_options, record_memory
-from rbve.behaviours.lessons import Rows, lessons
+from rbve.behaviours import r2d2, r2d2_options
 from rbve.behaviours.record import EXPERT
-from rbve.behaviours.record_memory import record_online_memory
+from rbve.behaviours.sequence_batch import ActorRows, sequence_batch
 from rbve.cli.record import command as record
 from rbve.data.manifest import fingerprint
 from rbve.networks.recurrent import Memory, Seen
 from rbve.policy import Policy
 
-SMALL = r2d2_options.Options(
+SMALL = r2d2_options.R2D2Options(
     memory=8, hidden=(6,), actors=4, chunk=5, burn_in=1, train=2, batch_size=4, n_step=3,
     target_period=3, steps_per_update=20, min_replay=100, replay=300, steps=800,
 )  # fmt: skip
@@ -50,7 +50,7 @@ def test_actors_act_by_their_share(explore: int, random: list[bool]) -> None:
     options = dataclasses.replace(
         SMALL, actors=3, chunk=30, min_replay=10**6, explore=explore, replay=1000
     )
-    agent = online_r2d2.make_agent(envs.load("memory_len:3"), options)  # type: ignore[arg-type]
+    agent = r2d2.make_agent(envs.load("memory_len:3"), options)  # type: ignore[arg-type]
     start = agent.init(jax.random.key(1))
     state = jax.jit(agent.advance)(start._replace(params=0 * start.params), 3)
     last = np.asarray(state.ring.action)[:3, :, -1]  # all values equal: the greedy action is 0
@@ -58,14 +58,14 @@ def test_actors_act_by_their_share(explore: int, random: list[bool]) -> None:
 
 
 def test_levels_that_pay_once_are_looked_about_in_first() -> None:
-    grid = r2d2_options.preset("xminigrid:MiniGrid-MemoryS8")
+    grid = r2d2_options.default_options("xminigrid:MiniGrid-MemoryS8")
     assert (grid.explore, grid.min_replay, grid.replay) == (100_000, 20_000, 500_000)
     assert (grid.gamma, grid.steps_per_update, grid.learning_rate) == (0.97, 16, 5e-4)
     assert (grid.rows, grid.burn_in * grid.chunk, grid.memory, grid.n_step) == (60, 20, 64, 5)
-    rooms = r2d2_options.preset("xminigrid:MiniGrid-FourRooms")
+    rooms = r2d2_options.default_options("xminigrid:MiniGrid-FourRooms")
     assert rooms == dataclasses.replace(grid, gamma=0.98, steps=300_000)
-    assert r2d2_options.preset("collect:few") == r2d2_options.Options()
-    assert r2d2_options.Options().explore == 0
+    assert r2d2_options.default_options("collect:few") == r2d2_options.R2D2Options()
+    assert r2d2_options.R2D2Options().explore == 0
 
 
 def test_the_papers_numbers() -> None:
@@ -75,23 +75,23 @@ def test_the_papers_numbers() -> None:
     assert (paper.batch_size, paper.min_replay, paper.target_period) == (32, 600_000, 400)
     assert (paper.priority_exponent, paper.importance_exponent) == (0.9, 0.6)
     env: Any = envs.load("collect:few")
-    agent = online_r2d2.make_agent(env, paper)
+    agent = r2d2.make_agent(env, paper)
     state = jax.eval_shape(agent.init, jax.random.key(0))
     after = jax.eval_shape(agent.advance, state, 1)  # as a whole, though nothing is computed
     assert jax.tree.map(lambda leaf: leaf.shape, after) == jax.tree.map(
         lambda leaf: leaf.shape, state
     )
-    assert state.life.memory.hidden.shape == (512, 256)
+    assert state.actors.memory.hidden.shape == (512, 256)
 
 
 def test_the_papers_agent_is_a_preset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked = []
 
-    def record(*arguments: Any) -> None:
-        asked.append(arguments[5])
+    def make_agent(env: Any, options: r2d2_options.R2D2Options) -> None:
+        asked.append(options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(record_memory, "record_online_memory", record)
+    monkeypatch.setattr(r2d2, "make_agent", make_agent)
     for steps in (None, 500_000):
         with pytest.raises(KeyboardInterrupt):
             api.record("collect:few", tmp_path / "data", preset="rlu-dmlab", steps=steps)
@@ -111,11 +111,11 @@ def test_the_papers_agent_is_a_preset(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_sequences_nothing_can_be_learned_from(choice: dict[str, int], message: str) -> None:
     env: Any = envs.load("memory_len:3")
     with pytest.raises(ValueError, match=message):
-        online_r2d2.make_agent(env, dataclasses.replace(SMALL, **choice))  # type: ignore[arg-type]
+        r2d2.make_agent(env, dataclasses.replace(SMALL, **choice))  # type: ignore[arg-type]
     r2d2_options.check(dataclasses.replace(SMALL, burn_in=0, n_step=9))
 
 
-def line(*episodes: tuple[list[float], bool]) -> Rows:
+def line(*episodes: tuple[list[float], bool]) -> ActorRows:
     """One actor's rows: rewards of the decisions, whether the last one terminated."""
     columns: dict[str, list[Any]] = {name: [] for name in ("action", "reward", "end", "final")}
     for rewards, terminated in episodes:
@@ -126,14 +126,14 @@ def line(*episodes: tuple[list[float], bool]) -> Rows:
     length = len(columns["action"])
     nothing = jnp.zeros((length, 1))
     action, reward, end, final = (jnp.asarray(columns[name])[:, None] for name in columns)
-    return Rows(nothing, action, nothing, final, action, action, reward, end, final, None)
+    return ActorRows(nothing, action, nothing, final, action, action, reward, end, final, None)
 
 
 def test_windows_end_with_their_episode_and_are_dropped_at_the_sequences_end() -> None:
     rows = line(([1.0, 2.0], True), ([3.0, 4.0, 5.0], False), ([6.0, 7.0, 8.0], True))
     # Rows: 0 1 |2| 3 4 5 |6| 7 8 9 |10|; the last final row is cut off, with 9's termination known.
-    rows = Rows(*(None if c is None else c[:10] for c in rows))
-    inputs, batch = lessons(rows, warm=1, n=3, gamma=GAMMA)
+    rows = ActorRows(*(None if c is None else c[:10] for c in rows))
+    inputs, batch = sequence_batch(rows, warm=1, n=3, gamma=GAMMA)
     wanted = {  # row: reward, discount, bootstrap row
         1: (2.0, 0.0, 2),
         3: (3 + GAMMA * 4 + GAMMA**2 * 5, GAMMA**3, 6),
@@ -149,8 +149,8 @@ def test_windows_end_with_their_episode_and_are_dropped_at_the_sequences_end() -
         assert float(batch.reward[row - 1]) == pytest.approx(reward)
         assert float(batch.discount[row - 1]) == pytest.approx(discount)
         assert int(inputs.later[row - 1, 0]) == later
-    cut = Rows(*(None if c is None else c[:9] for c in rows))
-    _, batch = lessons(cut, warm=0, n=3, gamma=GAMMA)
+    cut = ActorRows(*(None if c is None else c[:9] for c in rows))
+    _, batch = sequence_batch(cut, warm=0, n=3, gamma=GAMMA)
     assert not batch.weight[7:].any()  # their windows leave the sequence
     assert bool(batch.weight[5])
 
@@ -195,7 +195,7 @@ def test_sequences_carry_the_memory_their_actor_had() -> None:
     """Unrolled from it with the weights that acted, a sequence gives the next chunk's memory."""
     env = envs.load("memory_len:3")
     quiet = dataclasses.replace(SMALL, min_replay=10**6)  # no learning: the weights stay
-    agent = online_r2d2.make_agent(env, quiet)  # type: ignore[arg-type]
+    agent = r2d2.make_agent(env, quiet)  # type: ignore[arg-type]
     state = jax.jit(agent.advance)(agent.init(jax.random.key(3)), 4)
     network = agent.unravel(state.params)
     for chunk in range(3):
@@ -218,7 +218,7 @@ def test_sequences_carry_the_memory_their_actor_had() -> None:
 def test_only_whole_sequences_are_learned_from() -> None:
     """Leaves: chunk · actors + actor; a sequence needs 3 chunks, and the ring holds 15."""
     env = envs.load("memory_len:3")
-    agent = online_r2d2.make_agent(env, dataclasses.replace(SMALL, min_replay=10**6))  # type: ignore[arg-type]
+    agent = r2d2.make_agent(env, dataclasses.replace(SMALL, min_replay=10**6))  # type: ignore[arg-type]
     advance = jax.jit(agent.advance)
     state = advance(agent.init(jax.random.key(3)), 5)
 
@@ -244,7 +244,7 @@ def test_what_a_sequence_counts() -> None:
 def test_priorities_follow_what_was_learned() -> None:
     """Only sequences that were drawn count otherwise than fresh ones, and the target is copied."""
     env = envs.load("memory_len:3")
-    agent = online_r2d2.make_agent(env, dataclasses.replace(SMALL, min_replay=300))  # type: ignore[arg-type]
+    agent = r2d2.make_agent(env, dataclasses.replace(SMALL, min_replay=300))  # type: ignore[arg-type]
     advance = jax.jit(agent.advance)
     before = advance(agent.init(jax.random.key(3)), 14)  # 280 steps, 12 first chunks of 4 actors
     after = advance(before, 1)  # one learner step for 20 steps of the environment
@@ -263,7 +263,7 @@ def test_priorities_follow_what_was_learned() -> None:
 
 
 def test_a_short_recording_learns_as_early_in_proportion() -> None:
-    full = r2d2_options.preset("xminigrid:MiniGrid-DoorKey-5x5")
+    full = r2d2_options.default_options("xminigrid:MiniGrid-DoorKey-5x5")
     tenth = r2d2_options.shortened(full, full.steps // 10)
     assert (tenth.steps, tenth.explore, tenth.min_replay) == (20_000, 10_000, 2_000)
     longer = r2d2_options.shortened(full, 4 * full.steps)
@@ -283,7 +283,7 @@ def test_it_learns_to_remember(tmp_path: Path) -> None:
 
 
 def test_the_help_tells_how_long_it_records() -> None:
-    assert f"not --episodes: {r2d2_options.Options().steps:,} unless" in (record.__doc__ or "")
+    assert f"not --episodes: {r2d2_options.R2D2Options().steps:,} unless" in (record.__doc__ or "")
 
 
 def test_too_few_steps_leave_no_empty_store(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from rbve import envs
-from rbve.behaviours import online_r2d2, priorities, r2d2_options
+from rbve.behaviours import priorities, r2d2, r2d2_options
 from rbve.networks.recurrent import Memory, Seen
 
-OPTIONS = r2d2_options.Options(
+OPTIONS = r2d2_options.R2D2Options(
     memory=8, hidden=(6,), actors=4, chunk=5, burn_in=1, train=2, batch_size=4, n_step=3,
     target_period=3, steps_per_update=20, min_replay=10**6, replay=300, steps=800,
 )  # fmt: skip
@@ -21,21 +21,19 @@ WARM, ROWS, SLOTS = 5, 15, 15  # rows that warm the memory, of a sequence; chunk
 
 
 @pytest.fixture(scope="module")
-def agent() -> online_r2d2.Agent:
-    return online_r2d2.make_agent(envs.load("memory_len:3"), OPTIONS)  # type: ignore[arg-type]
+def agent() -> r2d2.Agent:
+    return r2d2.make_agent(envs.load("memory_len:3"), OPTIONS)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def lived(agent: online_r2d2.Agent) -> Any:
+def lived(agent: r2d2.Agent) -> Any:
     """17 chunks in a ring of 15, nothing learned yet; the target is another network."""
     state = jax.jit(agent.advance)(agent.init(jax.random.key(3)), 17)
     tree = priorities.write(state.tree, jnp.arange(8, 60), jnp.linspace(0.1, 4.0, 52))
     return state._replace(target=agent.init(jax.random.key(4)).params, tree=tree)
 
 
-def test_a_sequence_goes_on_where_the_ring_begins_again(
-    agent: online_r2d2.Agent, lived: Any
-) -> None:
+def test_a_sequence_goes_on_where_the_ring_begins_again(agent: r2d2.Agent, lived: Any) -> None:
     actor = 2
     rows, memory = jax.jit(agent.sequence)(lived, jnp.array([14 * OPTIONS.actors + actor]))
     for found, ring in zip(rows, lived.ring, strict=True):
@@ -97,7 +95,7 @@ def errors(q: Any, target: Any, rows: Any) -> list[Any]:
     return found
 
 
-def test_one_update(agent: online_r2d2.Agent, lived: Any) -> None:
+def test_one_update(agent: r2d2.Agent, lived: Any) -> None:
     after = jax.jit(agent.learn)(lived)
     _, key_sample, _ = jax.random.split(lived.key, 3)
     leaves, valid, importance = priorities.sample(

@@ -16,11 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.recordings import record_online, record_online_memory, record_policy
 from support.tiers import first_and_slow
 
 from rbve import algorithms
 from rbve.algorithms import NoOptions
-from rbve.behaviours import online_dqn, r2d2_options, record, record_memory
+from rbve.behaviours import dqn, online, r2d2_options, record
 from rbve.behaviours.snapshots import SnapshotJudge
 from rbve.data import Dataset, load, write
 from rbve.envs.base import Env, Step
@@ -29,14 +30,14 @@ from rbve.networks import build
 from rbve.policy import Policy
 from rbve.training.update import member_keys
 
-QUICK = online_dqn.Options(hidden=(8,), batch_size=16, min_replay=100)
+QUICK = dqn.DQNOptions(hidden=(8,), batch_size=16, min_replay=100)
 
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """800 episodes of catch by the agent with its defaults."""
     path = tmp_path_factory.mktemp("recordings") / "catch"
-    record.record_online("catch", path, 800)
+    record_online("catch", path, 800)
     return path
 
 
@@ -59,11 +60,11 @@ def test_the_agent_learns_catch(learned: Path) -> None:
 def test_recorder_and_learner_of_one_seed_begin_apart(tmp_path: Path) -> None:
     """Else the learner would begin with the weights that chose the data."""
     idle = dataclasses.replace(QUICK, min_replay=10**6)  # the best snapshot is the first network
-    record.record_online("catch", tmp_path / "dqn", 2, seed=5, options=idle)
-    memory = r2d2_options.Options(
+    record_online("catch", tmp_path / "dqn", 2, seed=5, options=idle)
+    memory = r2d2_options.R2D2Options(
         memory=8, hidden=(6,), actors=2, chunk=5, min_replay=10**6, replay=300, steps=60
     )
-    record_memory.record_online_memory("memory_len:3", tmp_path / "r2d2", seed=5, options=memory)
+    record_online_memory("memory_len:3", tmp_path / "r2d2", seed=5, options=memory)
     for folder in ("dqn", "r2d2"):
         recorder = Policy.load(tmp_path / folder / record.EXPERT)
         shapes = (recorder.obs_shape, len(recorder.actions))
@@ -82,7 +83,7 @@ def test_recorder_and_learner_of_one_seed_begin_apart(tmp_path: Path) -> None:
 
 def quick(path: Path, **changes: Any) -> Dataset:
     wanted = {"episodes": 60, "options": QUICK, **changes}
-    record.record_online("catch", path, **wanted)
+    record_online("catch", path, **wanted)
     return load(path)
 
 
@@ -103,7 +104,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_seed_fixes_the_recording_and_chunks_do_not_matter(
     blocks: int, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record, "paced", lambda now, seconds: blocks)
+    monkeypatch.setattr(online, "paced", lambda now, seconds: blocks)
     again = quick(tmp_path / "again")
     first = load(recorded)
     assert_same(first, again)
@@ -124,8 +125,8 @@ def test_keep_is_a_subsample_of_the_whole(recorded: Path, tmp_path: Path) -> Non
     assert kept.num_episodes == 6
     assert_same(kept, load(recorded).subsample(0.1, seed=0))
     uniform = tmp_path / "uniform"
-    record.record_policy("catch", uniform / "whole", None, 50, seed=3)
-    record.record_policy("catch", uniform / "kept", None, 50, seed=3, keep=0.1)
+    record_policy("catch", uniform / "whole", None, 50, seed=3)
+    record_policy("catch", uniform / "kept", None, 50, seed=3, keep=0.1)
     assert_same(load(uniform / "kept"), load(uniform / "whole").subsample(0.1, seed=3))
 
 
@@ -136,7 +137,7 @@ def test_recording_again_over_an_online_recording(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="already holds a dataset"):
         quick(path, episodes=12)
     assert quick(path, episodes=13, overwrite=True).num_episodes == 13
-    record.record_policy("catch", path, None, 5, overwrite=True)
+    record_policy("catch", path, None, 5, overwrite=True)
     assert load(path).num_episodes == 5
     assert not (path / record.EXPERT).exists()
 
@@ -152,11 +153,11 @@ def test_the_old_recording_stays_until_the_new_one_is_whole(tmp_path: Path) -> N
         raise RuntimeError("stopped")
 
     with pytest.raises(RuntimeError, match="stopped"):
-        record.record_policy("catch", link, None, 30, overwrite=True, on_progress=stop)
+        record_policy("catch", link, None, 30, overwrite=True, on_progress=stop)
     assert episodes == [12]
     assert load(path).num_episodes == 12
     assert (path / record.EXPERT).exists()
-    record.record_policy("catch", link, None, 30, overwrite=True)
+    record_policy("catch", link, None, 30, overwrite=True)
     assert load(path).num_episodes == 30
     assert link.is_symlink()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "store"]
@@ -166,17 +167,17 @@ def test_the_old_recording_stays_until_the_new_one_is_whole(tmp_path: Path) -> N
 def test_a_store_has_one_recorder_at_a_time(tmp_path: Path, overwrite: bool) -> None:
     path = tmp_path / "store"
     if overwrite:
-        record.record_policy("catch", path, None, 3)
+        record_policy("catch", path, None, 3)
     refused = []
 
     def second(progress: record.Progress) -> None:
         with pytest.raises(ValueError, match="store: is being written by another process"):
-            record.record_policy("catch", path, None, 4, overwrite=True)
+            record_policy("catch", path, None, 4, overwrite=True)
         with pytest.raises(ValueError, match="store: is being written by another process"):
             write(load(path), path, overwrite=True)
         refused.append(progress.episodes)
 
-    record.record_policy("catch", path, None, 5, overwrite=overwrite, on_progress=second)
+    record_policy("catch", path, None, 5, overwrite=overwrite, on_progress=second)
     assert refused
     assert load(path).num_episodes == 5
 
@@ -189,7 +190,7 @@ def test_references_are_not_above_what_can_be_reached() -> None:
         return state, Step(jnp.zeros(2), jnp.float32(1001), over, ~over, action)
 
     env = Env("ends", (2,), ("a", "b"), 1, lambda key: ((), jnp.zeros(2)), step)
-    agent = online_dqn.make_agent(env, 100, QUICK)
+    agent = dqn.make_agent(env, 100, QUICK)
     judge = SnapshotJudge(env, agent.unravel, 0.99, 0, hidden=QUICK.hidden)
     judge.look(agent.init(jax.random.key(0)).params)
     assert judge.looks[0][0] == judge.verdict()[0] == random_return(env) == 1001.0
@@ -201,7 +202,7 @@ def test_noise_is_executed_and_recorded(online: bool, tmp_path: Path) -> None:
     if online:
         data = quick(tmp_path / "noisy", episodes=episodes, noise=noise)
     else:
-        record.record_policy("catch", tmp_path / "noisy", None, episodes, noise=noise)
+        record_policy("catch", tmp_path / "noisy", None, episodes, noise=noise)
         data = load(tmp_path / "noisy")
     decided = data.action >= 0
     assert decided.sum() == 9 * episodes
@@ -228,7 +229,7 @@ def make_policy(seed: int = 0) -> Policy:
 @pytest.mark.parametrize("epsilon", [0.0, 0.25])
 def test_propensities_of_a_policy(epsilon: float, tmp_path: Path) -> None:
     policy = make_policy()
-    record.record_policy("catch", tmp_path / "store", policy, 100, epsilon)
+    record_policy("catch", tmp_path / "store", policy, 100, epsilon)
     data = load(tmp_path / "store")
     decided = data.action >= 0
     best = policy.act(data.obs[decided]) == data.action[decided]
@@ -260,7 +261,7 @@ def test_what_cannot_be_recorded(changes: dict[str, Any], message: str, tmp_path
         quick(tmp_path / "online", **changes)
     wanted = {"episodes": 5, **changes}
     with pytest.raises(ValueError, match=message):
-        record.record_policy("catch", tmp_path / "policy", None, **wanted)
+        record_policy("catch", tmp_path / "policy", None, **wanted)
     assert not list(tmp_path.iterdir())
 
 
@@ -268,7 +269,7 @@ def test_too_few_steps_leave_no_empty_store(tmp_path: Path) -> None:
     """An episode of catch takes 9. The folder must be free for the next try."""
     few = dataclasses.replace(QUICK, steps=3)
     with pytest.raises(ValueError, match=r"catch: no episode ended within 3 steps, .* --steps"):
-        record.record_online("catch", tmp_path / "few", options=few)
+        record_online("catch", tmp_path / "few", options=few)
     assert not list(tmp_path.iterdir())
 
 
@@ -277,9 +278,11 @@ import sys
 from pathlib import Path
 from rbve import backend
 backend.prepare()
-from rbve.behaviours import record
-record.paced = lambda blocks, seconds: 8
-record.record_online("catch", Path(sys.argv[1]), 800)
+from rbve.behaviours import online
+from rbve.behaviours.kinds.online_dqn import OnlineDQN
+from rbve.behaviours.record import RecordingPlan, record
+online.paced = lambda blocks, seconds: 8
+record(OnlineDQN(), RecordingPlan("catch", Path(sys.argv[1]), 800))
 """
 
 

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.recordings import record_policy
 
 import rbve
 from rbve import envs
-from rbve.behaviours.record import record_policy
 from rbve.data.rlu.schemas import DMLAB_ACTIONS
 from rbve.envs import dmlab
 from rbve.envs.base import NoisyHostEnv

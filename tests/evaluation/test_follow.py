@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cli import run
+from support.recordings import record_policy
 
 from rbve import api, cli, rows
-from rbve.behaviours.record import record_policy
 from rbve.evaluation import follow
 from rbve.evaluation.evaluate import evaluate
 from rbve.evaluation.follow import Evaluated, FollowPlan

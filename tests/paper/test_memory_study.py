@@ -21,7 +21,7 @@ from rbve.paper.pages import sections
 from rbve.policy import Policy
 
 LEVEL = "memory_len:3"
-AGENT = r2d2_options.Options(
+AGENT = r2d2_options.R2D2Options(
     memory=8, hidden=(6,), actors=4, chunk=5, batch_size=4, n_step=3, target_period=3,
     steps_per_update=20, min_replay=100, replay=300, steps=16_000,
 )  # fmt: skip
@@ -142,7 +142,7 @@ def test_a_level_that_one_agent_did_not_learn_is_not_recorded_further(
 @pytest.mark.slow
 def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(r2d2_options, "preset", lambda env: AGENT)
+    monkeypatch.setattr(r2d2_options, "default_options", lambda env: AGENT)
     out = Path("study")
     wanted = study.recordings([TWO], TINY)
     study.record_all(wanted, out)

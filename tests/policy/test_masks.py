@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from rbve import algorithms, envs, ops
-from rbve.behaviours import online_dqn
-from rbve.behaviours.record import take_episodes
+from rbve.behaviours import dqn
+from rbve.behaviours.kinds.online_dqn import take_episodes
 from rbve.behaviours.rollouts import inside_jax, on_host
 from rbve.data import Dataset, Episode
 from rbve.envs.base import Env, Step, with_action_noise
+from rbve.evaluation.actors import UniformActor
 from rbve.evaluation.rollout import EvaluationPlan, make_rollout
 from rbve.evaluation.vector import Decision, VectorEnv, play
 from rbve.policy import Policy
@@ -169,11 +170,9 @@ def test_masks_that_cannot_be_obeyed(trained: dict[str, Policy], data: Dataset) 
 
 
 def test_the_online_agent_obeys_masks() -> None:
-    options = online_dqn.Options(min_replay=50, batch_size=16, epsilon=0.3)
-    agent = online_dqn.make_agent(ENV, 2000, options)
-    state = jax.jit(agent.advance)(
-        agent.init(jax.random.key(0)), online_dqn.Limits(100, episodes=40)
-    )
+    options = dqn.DQNOptions(min_replay=50, batch_size=16, epsilon=0.3)
+    agent = dqn.make_agent(ENV, 2000, options)
+    state = jax.jit(agent.advance)(agent.init(jax.random.key(0)), dqn.Limits(100, episodes=40))
     episodes, _ = take_episodes(state.buffer, 0, int(state.row), 40)
     assert len(episodes) == 40
     for episode in episodes:
@@ -183,9 +182,9 @@ def test_the_online_agent_obeys_masks() -> None:
 
 def test_the_online_target_leaves_illegal_actions_out() -> None:
     """Values of illegal next actions, moved by 1e6, leave the learner's step as it was."""
-    options = online_dqn.Options(min_replay=16, batch_size=64, n_step=1, hidden=(8,))
-    agent = online_dqn.make_agent(ENV, 400, options)
-    state = jax.jit(agent.advance)(agent.init(jax.random.key(3)), online_dqn.Limits(2, episodes=40))
+    options = dqn.DQNOptions(min_replay=16, batch_size=64, n_step=1, hidden=(8,))
+    agent = dqn.make_agent(ENV, 400, options)
+    state = jax.jit(agent.advance)(agent.init(jax.random.key(3)), dqn.Limits(2, episodes=40))
     assert state.buffer.legal is not None
     rows = np.asarray(state.buffer.legal[: int(state.row)])
     times = np.asarray(state.buffer.obs[: int(state.row)]).argmax(axis=1)
@@ -216,7 +215,7 @@ def test_the_action_gap_is_between_legal_actions() -> None:
 def test_gymnasium_masks_are_recorded_and_obeyed() -> None:
     env = envs.load("gymnasium:Taxi-v4")
     assert not isinstance(env, Env)
-    (group,) = on_host(env, None, 2, 0.0, seed=0)
+    group = list(on_host(env, UniformActor(), 2, 1.0, seed=0))
     data = Dataset.from_episodes(group, env.actions)
     assert data.legal is not None
     assert data.legal.shape == (len(data.action), 6)

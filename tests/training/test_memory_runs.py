@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from support.recordings import record_policy
 
 from rbve import api, envs
-from rbve.behaviours.record import record_policy
 from rbve.data import Dataset, load
 from rbve.data.episode import Episode
 from rbve.data.rlu.tfrecord import parse_example, records

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.cli import run
+from support.recordings import record_policy
 
 from rbve import rows
-from rbve.behaviours.record import record_policy
 from rbve.cli import _demo as demo
 from rbve.paper import experiments
 from rbve.paper import reproduce as study

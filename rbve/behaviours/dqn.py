@@ -29,7 +29,7 @@ from rbve.types import Array, Tree
 
 
 @dataclass(frozen=True)
-class Options:
+class DQNOptions:
     """Acme's DQN defaults."""
 
     hidden: tuple[int, ...] = (50, 50)  # Acme's bsuite example
@@ -49,7 +49,7 @@ class Options:
 
 
 # MinAtar: breakout and space_invaders reach 20 and 6 times random within 250,000 steps so.
-MINATAR = Options(
+MINATAR = DQNOptions(
     hidden=(128,),
     batch_size=32,
     learning_rate=2.5e-4,
@@ -63,9 +63,9 @@ MINATAR = Options(
 )
 
 
-def preset(env_name: str) -> Options:
+def default_options(env_name: str) -> DQNOptions:
     """What the agent is set to where nobody says."""
-    return MINATAR if env_name.startswith("minatar:") else Options()
+    return MINATAR if env_name.startswith("minatar:") else DQNOptions()
 
 
 def exploration(steps: Any, options: Any, minimum: Callable[..., Any] = jnp.minimum) -> Any:
@@ -76,7 +76,7 @@ def exploration(steps: Any, options: Any, minimum: Callable[..., Any] = jnp.mini
     return 1.0 - done * (1.0 - options.epsilon)
 
 
-class Buffer(NamedTuple):
+class ReplayBuffer(NamedTuple):
     obs: Array  # (C, ...)
     action: Array  # (C,) int32, chosen by the agent; −1 in final rows
     executed: Array  # (C,) int32, executed by the environment
@@ -98,7 +98,7 @@ class State(NamedTuple):
     row: Array  # where the next decision goes
     first_row: Array  # of the running episode
     episodes: Array  # complete ones
-    buffer: Buffer
+    buffer: ReplayBuffer
     tree: priorities.Tree
 
 
@@ -117,12 +117,12 @@ class Agent(NamedTuple):
     unravel: Callable[[Array], Any]
 
 
-def places(buffer: Buffer) -> int:
+def places(buffer: ReplayBuffer) -> int:
     """Of the ring; the buffer's last row is never used."""
     return len(buffer.action) - 1
 
 
-def make_agent(env: Env, capacity: int, options: Options) -> Agent:
+def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
     """Pure functions of an agent whose buffer holds `capacity` rows."""
     n, actions, ring = options.n_step, len(env.actions), capacity + 1
     optimiser = optax.adam(options.learning_rate)
@@ -143,7 +143,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         params = ravel_pytree(new_network(key_weights))[0]
         env_state, obs = env.reset(key_reset)
         rows = capacity + 2
-        buffer = Buffer(
+        buffer = ReplayBuffer(
             obs=jnp.zeros((rows, *env.obs_shape), obs.dtype).at[0].set(obs),
             action=jnp.full(rows, -1, jnp.int32),
             executed=jnp.full(rows, -1, jnp.int32),
@@ -180,7 +180,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
         row, old = state.row, state.buffer
         next_row = row + 1 + ended
         here, after, then = row % ring, (row + 1) % ring, next_row % ring
-        buffer = Buffer(
+        buffer = ReplayBuffer(
             obs=old.obs.at[after].set(outcome.obs).at[then].set(obs),
             action=old.action.at[here].set(action),
             executed=old.executed.at[here].set(outcome.executed),
@@ -215,7 +215,7 @@ def make_agent(env: Env, capacity: int, options: Options) -> Agent:
             tree=priorities.write(state.tree, recent, priority),
         )
 
-    def window(buffer: Buffer, row: Array) -> tuple[Array, Array, Array]:
+    def window(buffer: ReplayBuffer, row: Array) -> tuple[Array, Array, Array]:
         """n-step reward, discount and bootstrap place of items (K,)."""
         rows = (row[:, None] + jnp.arange(n)) % ring
         ended = buffer.ended[rows]

@@ -1,11 +1,11 @@
 """The online agent with memory whose learning is the data: R2D2 (Kapturowski et al., 2019).
 
-Many actors side by side, each with an ε of its own; what they live through is cut into chunks, and
+Many actors side by side, each with an ε of its own; their experience is cut into chunks, and
 a sequence to learn from is a few neighbouring chunks with the memory the actor had at its start.
 Acting, replay and learning are one compiled program.
 
-Every actor's life is a line of rows as in a dataset: after the last decision of an episode comes a
-row with the final observation and no action, then the next episode.
+Every actor's experience is a line of rows as in a dataset: after the last decision of an episode
+comes a row with the final observation and no action, then the next episode.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from jax.flatten_util import ravel_pytree
 from rbve import ops
 from rbve.algorithms import dqn
 from rbve.behaviours import priorities
-from rbve.behaviours.lessons import Rows, lessons
-from rbve.behaviours.r2d2_options import Options, check, mixed, shares
+from rbve.behaviours.r2d2_options import R2D2Options, check, mixed, shares
+from rbve.behaviours.sequence_batch import ActorRows, sequence_batch
 from rbve.envs.base import Env
 from rbve.networks import build, flattened
 from rbve.networks.recurrent import Memory, Seen
@@ -30,7 +30,7 @@ from rbve.training.batches.steps import views_of_steps
 from rbve.types import Array, Tree
 
 
-class Life(NamedTuple):
+class ActorState(NamedTuple):
     """Where the actors stand."""
 
     env: Tree
@@ -48,23 +48,23 @@ class State(NamedTuple):
     opt: Tree
     updates: Array
     key: Array
-    life: Life
-    chunks: Array  # () int32, lived so far
-    ring: Rows  # (K, C, N, ...)
+    actors: ActorState
+    chunks: Array  # () int32, acted so far
+    ring: ActorRows  # (K, C, N, ...)
     memories: Memory  # (K, H, N), at the start of every chunk
     tree: priorities.Tree  # a leaf per first chunk and actor
 
 
 class Agent(NamedTuple):
     init: Callable[[Array], State]
-    advance: Callable[[State, Array], State]  # state, chunks to live
+    advance: Callable[[State, Array], State]  # state, chunks to act
     unravel: Callable[[Array], Any]
     # What advance is made of:
-    sequence: Callable[[State, Array], tuple[Rows, Memory]]  # state, leaves of the tree
+    sequence: Callable[[State, Array], tuple[ActorRows, Memory]]  # state, leaves of the tree
     learn: Callable[[State], State]  # one update
 
 
-def make_agent(env: Env, options: Options) -> Agent:
+def make_agent(env: Env, options: R2D2Options) -> Agent:
     check(options)
     count, actions, n = options.actors, len(env.actions), options.n_step
     kept, parts = options.chunks, options.burn_in + options.train
@@ -81,9 +81,9 @@ def make_agent(env: Env, options: Options) -> Agent:
     def legal_in(state: Tree) -> Array | None:
         return None if env.legal is None else jax.vmap(env.legal)(state)
 
-    def born(key: Array) -> Life:
+    def reset_actors(key: Array) -> ActorState:
         state, obs = jax.vmap(env.reset)(jax.random.split(key, count))
-        return Life(
+        return ActorState(
             state,
             obs,
             jnp.full(count, -1, jnp.int32),
@@ -93,21 +93,23 @@ def make_agent(env: Env, options: Options) -> Agent:
             Memory.empty(options.memory, count),
         )
 
-    def live(params: Array, epsilon: Array, life: Life, key: Array) -> tuple[Life, Rows]:
+    def act(
+        params: Array, epsilon: Array, actors: ActorState, key: Array
+    ) -> tuple[ActorState, ActorRows]:
         """One row of every actor: a decision, or the final observation of an episode."""
         key_act, key_step, key_reset, key_net = jax.random.split(key, 4)
-        legal = legal_in(life.env)
-        seen = Seen(life.obs, life.last_action, life.last_reward, life.first)
-        head, memory = unravel(params)(Seen(*(c[None] for c in seen)), life.memory, key_net)
+        legal = legal_in(actors.env)
+        seen = Seen(actors.obs, actors.last_action, actors.last_reward, actors.first)
+        head, memory = unravel(params)(Seen(*(c[None] for c in seen)), actors.memory, key_net)
         greedy = jnp.argmax(ops.mask(head.q, legal), axis=-1).astype(jnp.int32)
         strike, which = jax.random.uniform(key_act, (2, count))
         random = ops.uniform_action(which, actions, legal)
         action = jnp.where(strike < epsilon, random, greedy)
-        stepped, outcome = jax.vmap(env.step)(life.env, action, jax.random.split(key_step, count))
-        fresh = born(key_reset)
+        stepped, outcome = jax.vmap(env.step)(actors.env, action, jax.random.split(key_step, count))
+        fresh = reset_actors(key_reset)
         ended = outcome.terminated | outcome.truncated
-        over = life.final
-        row = Rows(
+        over = actors.final
+        row = ActorRows(
             *seen,
             action=jnp.where(over, -1, action),
             executed=jnp.where(over, -1, outcome.executed),
@@ -116,7 +118,7 @@ def make_agent(env: Env, options: Options) -> Agent:
             final=over,
             legal=legal,
         )
-        on = Life(
+        on = ActorState(
             stepped, outcome.obs, action, outcome.reward, jnp.zeros(count, bool), ended, memory
         )
 
@@ -127,17 +129,17 @@ def make_agent(env: Env, options: Options) -> Agent:
         apart = (each._replace(memory=()) for each in (fresh, on))
         return jax.tree.map(pick, *apart)._replace(memory=memory), row
 
-    def live_chunk(state: State) -> State:
-        key, key_live = jax.random.split(state.key)
+    def act_chunk(state: State) -> State:
+        key, key_act_chunk = jax.random.split(state.key)
         slot = state.chunks % kept
         epsilon = shares(options, state.chunks * options.chunk * count)
         memories = jax.tree.map(
-            lambda held, now: held.at[slot].set(now), state.memories, state.life.memory
+            lambda held, now: held.at[slot].set(now), state.memories, state.actors.memory
         )
-        life, rows = jax.lax.scan(
-            lambda life, key: live(state.params, epsilon, life, key),
-            state.life,
-            jax.random.split(key_live, options.chunk),
+        actors, rows = jax.lax.scan(
+            lambda actors, key: act(state.params, epsilon, actors, key),
+            state.actors,
+            jax.random.split(key_act_chunk, options.chunk),
         )
         ring = jax.tree.map(lambda held, fresh: held.at[slot].set(fresh), state.ring, rows)
         # The sequence that began here is gone; the one that ends here may be learned from.
@@ -149,15 +151,15 @@ def make_agent(env: Env, options: Options) -> Agent:
         values = jnp.stack([jnp.zeros(count), jnp.full(count, priority)])
         return state._replace(
             key=key,
-            life=life,
+            actors=actors,
             chunks=state.chunks + 1,
             ring=ring,
             memories=memories,
             tree=priorities.write(state.tree, leaves.reshape(-1), values.reshape(-1)),
         )
 
-    def sequence(state: State, leaf: Array) -> tuple[Rows, Memory]:
-        """Rows (L, B, ...) of sequences, and the memory before them (H, B)."""
+    def sequence(state: State, leaf: Array) -> tuple[ActorRows, Memory]:
+        """ActorRows (L, B, ...) of sequences, and the memory before them (H, B)."""
         slot, actor = leaf // count, leaf % count
         slots = (slot + jnp.arange(parts)[:, None]) % kept  # (P, B)
 
@@ -174,7 +176,7 @@ def make_agent(env: Env, options: Options) -> Agent:
             state.tree, key_sample, options.batch_size, options.importance_exponent
         )
         rows, memory = sequence(state, leaf)
-        inputs, batch = lessons(rows, warm, n, options.gamma)
+        inputs, batch = sequence_batch(rows, warm, n, options.gamma)
         target = unravel(state.target)
         weight = batch.weight.reshape(-1, options.batch_size)
         steps = jnp.maximum(jnp.sum(weight, axis=0), 1.0)
@@ -206,25 +208,25 @@ def make_agent(env: Env, options: Options) -> Agent:
     def init(key: Array) -> State:
         key_weights, key_life, key_run, key_shape = jax.random.split(key, 4)
         params = ravel_pytree(new_network(key_weights))[0]
-        life = born(key_life)
-        shapes = jax.eval_shape(live, params, shares(options, jnp.int32(0)), life, key_shape)[1]
+        actors = reset_actors(key_life)
+        shapes = jax.eval_shape(act, params, shares(options, jnp.int32(0)), actors, key_shape)[1]
         ring = jax.tree.map(
             lambda leaf: jnp.zeros((kept, options.chunk, *leaf.shape), leaf.dtype), shapes
         )
         memories = Memory(*(jnp.zeros((kept, options.memory, count)) for _ in Memory._fields))
         zero = jnp.zeros((), jnp.int32)
         return State(
-            params, params.copy(), optimiser.init(params), zero, key_run, life, zero, ring,
+            params, params.copy(), optimiser.init(params), zero, key_run, actors, zero, ring,
             memories, priorities.empty(kept * count),
         )  # fmt: skip
 
     def advance(state: State, chunks: Array) -> State:
-        """Chunks of life, learning after each once there is enough to learn from."""
+        """Chunks of acting, learning after each once there is enough to learn from."""
 
         def one(_: Array, state: State) -> State:
-            state = live_chunk(state)
-            lived = state.chunks * options.chunk * count
-            ready = (lived >= options.min_replay) & (state.chunks >= parts)
+            state = act_chunk(state)
+            acted = state.chunks * options.chunk * count
+            ready = (acted >= options.min_replay) & (state.chunks >= parts)
             times = jnp.where(ready, options.updates, 0)
             return jax.lax.fori_loop(0, times, lambda _, s: learn(s), state)
 

@@ -1,4 +1,4 @@
-"""The paper's online DQN for Atari, in an environment outside JAX, recorded while it learns.
+"""The paper's online DQN for Atari, outside JAX, while it learns: preset="rlu-atari".
 
 Single DQN with uniform replay: the update is the library's own (rbve/training/update.py) on batches
 drawn from a ring of frames.
@@ -7,31 +7,22 @@ drawn from a ring of frames.
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rbve import envs, stopping
-from rbve.behaviours.online_dqn import exploration
-from rbve.behaviours.record import (
-    EXPERT,
-    NO_SHARE,
-    SECONDS_PER_FLUSH,
-    OnProgress,
-    Progress,
-    need_episode,
-    provenance,
-)
+from rbve.behaviours.dqn import exploration
+from rbve.behaviours.record import EXPERT, RecordingPlan, Source, grouped, provenance
 from rbve.behaviours.replay import Replay
 from rbve.behaviours.rollouts import episode_of
-from rbve.data.dataset import Episode, sample_episodes
-from rbve.data.formats.native import recording
+from rbve.data.dataset import Episode
+from rbve.data.formats.native import Writer
 from rbve.envs._atari_games import reference
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation import vector
@@ -42,9 +33,20 @@ from rbve.spec import Spec
 from rbve.training.batches.transitions import PickedTransitions, TransitionItems
 from rbve.training.update import Member, make_program, recorder_key
 
+if TYPE_CHECKING:
+    from rbve.behaviours.choose import Asked
+
+ORDER, LEARNS = 20, True
+PRESETS = {"rlu-atari": "online"}
+
+
+def claim(asked: Asked) -> OnlineHostDQN | None:
+    """By its preset."""
+    return OnlineHostDQN() if asked.preset in PRESETS else None
+
 
 @dataclass(frozen=True)
-class Options:
+class HostDQNOptions:
     """The paper's table for Atari; "choice" where it is silent."""
 
     batch_size: int = 256
@@ -80,13 +82,13 @@ class Options:
         ).resolved()
 
 
-RLU_ATARI = Options()
+RLU_ATARI = HostDQNOptions()
 
 
 class Agent:
     """Weights, and the two things done with them."""
 
-    def __init__(self, env: HostEnv, pixels: bool, options: Options, seed: int) -> None:
+    def __init__(self, env: HostEnv, pixels: bool, options: HostDQNOptions, seed: int) -> None:
         self.env, self.options = env, options
         self.items = TransitionItems(env.obs_shape, options.stack, len(env.actions), False, pixels)
         self.program = make_program(options.spec, self.items)
@@ -136,8 +138,8 @@ class Agent:
         )
 
 
-def experience(env: HostEnv, options: Options, episodes: int | None, seed: int) -> Learning:
-    """An agent that is about to live through so many episodes, or `options.steps` steps."""
+def start(env: HostEnv, options: HostDQNOptions, episodes: int | None, seed: int) -> Learning:
+    """An agent before its first step; it ends after so many episodes, or `options.steps` steps."""
     first = env.reset(episode_seeds(seed, 0)[0])
     if env.legal is not None:
         raise ValueError(f"{env.name} masks actions, which this online agent does not learn with")
@@ -150,7 +152,7 @@ class Learning:
     """Acting and learning in turn; iterating gives episodes as they end."""
 
     def __init__(
-        self, agent: Agent, replay: Replay, options: Options, episodes: int | None, seed: int
+        self, agent: Agent, replay: Replay, options: HostDQNOptions, episodes: int | None, seed: int
     ) -> None:
         self.agent, self.replay, self.options = agent, replay, options
         self.episodes, self.seed = episodes, seed
@@ -194,49 +196,40 @@ class Learning:
         self.agent.learn(self.replay.pick(rows, self.options.gamma, self.options.clip_rewards))
 
 
-def record_online_host(
-    env_name: str,
-    out: Path,
-    episodes: int | None,
-    noise: float = 0.0,
-    seed: int = 0,
-    keep: float = 1.0,
-    overwrite: bool = False,
-    options: Options = RLU_ATARI,
-    on_progress: OnProgress = lambda progress: None,
-) -> None:
+@dataclass(frozen=True)
+class OnlineHostDQN:
     """Everything the agent experiences; its last policy lies beside the data.
 
-    Without a number of episodes it ends after `options.steps` environment steps, and the episode
-    that runs then is left out.
+    Without a number of episodes it ends after so many environment steps, where they are set, and
+    the episode that runs then is left out.
     """
-    total = options.steps if episodes is None else episodes
-    if total < 1:
-        raise ValueError(f"episodes or steps must be at least 1; got {total}")
-    if episodes is None and keep != 1:
-        raise ValueError(NO_SHARE)
-    env = envs.load(env_name, noise)
-    if isinstance(env, Env):
-        raise ValueError(f"{env_name} runs inside JAX; record it without a preset")
-    chosen = None if episodes is None else sample_episodes(episodes, keep, seed)
-    learning = experience(env, options, episodes, seed)
-    about = provenance(env_name, "online dqn", noise, seed, episodes, keep, options)
-    if (known := reference(env_name)) is not None:
-        about["reference"] = known
-    waiting: list[Episode] = []
-    flushed = time.monotonic()
-    with recording(out, env.actions, about, overwrite, EXPERT) as writer:
-        for number, episode in enumerate(learning):
-            waiting += [episode] if chosen is None or chosen[number] else []
-            if time.monotonic() - flushed > SECONDS_PER_FLUSH:
-                writer.append(waiting)
-                waiting, flushed = [], time.monotonic()
-            done = number + 1
-            share = (learning.steps if episodes is None else done) / total
-            on_progress(Progress(done, float(episode.reward.sum()), share))
-        writer.append(waiting)
-        need_episode(writer, f"{total} steps")
-        learning.agent.policy().save(writer.path / EXPERT)
-        writer.manifest["provenance"]["diverged_at"] = int(learning.agent.state.diverged_at)
-        writer.finish()
-    env.close()
+
+    options: HostDQNOptions = RLU_ATARI
+
+    @contextmanager
+    def opened(self, plan: RecordingPlan) -> Iterator[Source]:
+        """The agent before its first step."""
+        options = replace(self.options, steps=plan.steps or self.options.steps)
+        by_steps = plan.episodes is None and options.steps > 0
+        episodes = None if by_steps else plan.episodes_or_default
+        plan.check_keep(by_steps)
+        total = options.steps if episodes is None else episodes
+        env = envs.load(plan.env, plan.noise)
+        if isinstance(env, Env):
+            raise ValueError(f"{plan.env} runs inside JAX; record it without a preset")
+        with closing(env):
+            learning = start(env, options, episodes, plan.seed)
+            about = provenance(plan, "online dqn", episodes, asdict(options))
+            if (known := reference(plan.env)) is not None:
+                about["reference"] = known
+            played = (
+                (episode, (learning.steps if by_steps else number) / total)
+                for number, episode in enumerate(learning, 1)
+            )
+
+            def finish(writer: Writer, returns: Sequence[float]) -> None:
+                learning.agent.policy().save(writer.path / EXPERT)
+                diverged = int(learning.agent.state.diverged_at)
+                writer.manifest["provenance"]["diverged_at"] = diverged
+
+            yield Source(env.actions, about, episodes, grouped(played), finish, f"{total} steps")

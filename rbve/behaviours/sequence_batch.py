@@ -1,4 +1,4 @@
-"""What an online agent with memory lived through, and what can be learned from a piece of it."""
+"""The experience of an online agent with memory, and the batch made of a piece of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rbve.training.batches.steps import Steps
 from rbve.types import Array, Batch
 
 
-class Rows(NamedTuple):
+class ActorRows(NamedTuple):
     """Of all actors; leading (C, N) for a chunk, (K, C, N) in the ring."""
 
     obs: Array
@@ -26,10 +26,10 @@ class Rows(NamedTuple):
     legal: Array | None  # (..., A) bool
 
 
-def lessons(rows: Rows, warm: int, n: int, gamma: float) -> tuple[Steps, Batch]:
+def sequence_batch(rows: ActorRows, warm: int, n: int, gamma: float) -> tuple[Steps, Batch]:
     """What networks see of sequences (L, B), and the Batch of the steps from `warm` on.
 
-    A window of n steps ends with its episode. Where it leaves the sequence it is not learned from.
+    A window of n steps ends with its episode. Where it leaves the sequence its weight is 0.
     """
     length = rows.final.shape[0]
     decides = rows.action >= 0
@@ -46,7 +46,7 @@ def lessons(rows: Rows, warm: int, n: int, gamma: float) -> tuple[Steps, Batch]:
         steps += inside
         open_ &= ahead[0] | ~known
     here = jnp.arange(length)[:, None]
-    # Cut by the sequence's end and not by the episode's: no bootstrap state, no lesson.
+    # Cut by the sequence's end and not by the episode's: no bootstrap state, so no weight.
     later = here + steps
     whole = decides & (terminated | (later < length))
     train = slice(warm, None)
