@@ -15,6 +15,7 @@ from rbve.training.update import DRAWS, member_keys
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
+@pytest.mark.slow
 def test_the_copied_loop_learns_what_the_real_one_does(
     catch: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -31,6 +32,7 @@ def test_the_copied_loop_learns_what_the_real_one_does(
     assert np.abs(real.params - begun.params).max() > 1e-3  # it did learn
 
 
+@pytest.mark.slow
 def test_the_loop_runs_with_any_part_left_out(
     catch: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def test_the_page_on_memory(elsewhere: Path) -> None:
     assert (int(action), float(bit)) in ((1, 1.0), (0, -1.0))
 
 
+@pytest.mark.slow
 def test_an_environment_of_ones_own(elsewhere: Path) -> None:
     (elsewhere / "corridor.py").write_text(blocks("docs/environments.md", "python"))
     commands = [

@@ -103,6 +103,7 @@ def test_the_rememberer_looks_before_it_chooses() -> None:
     assert found == counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "limit", "longest"), [("MemoryS8", 320, 12), ("DoorKey-5x5", 250, 16)]
 )
@@ -127,6 +128,7 @@ def test_figures() -> None:
     assert level_returns.figure(np.array([0.25, 0.25])) == "0.250 ± 0.000"
 
 
+@pytest.mark.slow
 def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     command = ["level_returns.py", "--level", "collect:few", "--episodes", "2"]
     monkeypatch.setattr(sys, "argv", command)

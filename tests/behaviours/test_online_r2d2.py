@@ -44,7 +44,10 @@ def test_exploration_comes_down_to_the_ladder() -> None:
     np.testing.assert_allclose(r2d2_options.shares(options, jnp.int32(0)), rungs, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("explore", "random"), [(0, [False] * 3), (90, [True, False, False])])
+@pytest.mark.parametrize(
+    ("explore", "random"),
+    [pytest.param(0, [False] * 3, marks=pytest.mark.slow), (90, [True, False, False])],
+)
 def test_actors_act_by_their_share(explore: int, random: list[bool]) -> None:
     """The last actor's ε is .4⁸ in the end; a chunk has 30 steps of 3 actors."""
     options = dataclasses.replace(

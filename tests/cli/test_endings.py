@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import run
+from support.tiers import first_and_slow
 
 from rbve import Policy, rows
 from rbve.cli import _console as console
@@ -145,7 +146,7 @@ def test_nobody_reads_the_output(arguments: list[str], catch_path: Path) -> None
     assert code == 141
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", first_and_slow(["<&- >&- 2>&-", ">&-", "2>&-"]))
 def test_closed_streams(closed: str, catch_path: Path) -> None:
     for arguments, code in ((["inspect", str(catch_path)], 0), (["inspect", "nowhere"], 2)):
         words = " ".join([*COMMAND, *arguments])

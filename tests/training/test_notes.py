@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.tiers import first_and_slow
 
 from rbve import algorithms
 from rbve.data import Dataset, Episode
@@ -45,7 +46,7 @@ def said(
     return train
 
 
-@pytest.mark.parametrize("name", algorithms.names())
+@pytest.mark.parametrize("name", first_and_slow(sorted(algorithms.names(), key="rbve".__ne__)))
 def test_constant_weights_are_told_of_the_data_and_the_algorithm(
     name: str, said: Callable[..., list[str]]
 ) -> None:

@@ -64,6 +64,7 @@ def test_studies_keep_theirs() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_values_of_a_short_run_stay_near_returns(tmp_path: Path) -> None:
     """Copied after every update, Q-learning's target reached an over-estimation of 27,000."""
     record_policy("cartpole", tmp_path / "data", None, episodes=100)
