@@ -15,24 +15,24 @@ from rbve.data.dataset import Dataset
 
 # Layers start for inputs of deviation about 1. Columns a hundred times as large drown the others,
 # and Adam at 3e-4 has to undo the start.
-LARGE_DEVIATION = 100.0
+_LARGE_DEVIATION = 100.0
 # A column a thousandth as wide as its widest neighbour is not seen before the others are learned.
-SCALE_RATIO = 1e3
+_SCALE_RATIO = 1e3
 # Bytes are divided by 255 as pixels are. Pictures reach beyond this; codes and counts do not.
-DARKEST_PICTURE = 32
+_DARKEST_PICTURE = 32
 # Standing still is common; but no behaviour repeats state, action and reward in half its rows.
-REPEATED_ROWS = 0.4
+_REPEATED_ROWS = 0.4
 
-STANDARDISE = (
+_STANDARDISE = (
     "standardise them, or convert from a CSV or Parquet log with a column each, which does it"
 )
 
 
 def findings(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
-    yield from not_finite(dataset, scan)
-    yield from wrong_values(dataset)
-    yield from odd_columns(dataset, scan)
-    yield from scale(dataset, scan)
+    yield from _not_finite(dataset, scan)
+    yield from _wrong_values(dataset)
+    yield from _odd_columns(dataset, scan)
+    yield from _scale(dataset, scan)
     yield from copies(scan)
 
 
@@ -51,7 +51,7 @@ def repaired(dataset: Dataset) -> Dataset:
     return dataset
 
 
-def not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+def _not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
     if scan.bad_rows:
         where = f" in {listed(scan.bad_columns)}" if scan.bad_columns else ""
         yield Finding(
@@ -76,7 +76,7 @@ def not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         )
 
 
-def wrong_values(dataset: Dataset) -> Iterator[Finding]:
+def _wrong_values(dataset: Dataset) -> Iterator[Finding]:
     """What a store refuses: unknown or illegal actions, impossible propensities."""
     reward = np.nan_to_num(dataset.reward, nan=0.0, posinf=0.0, neginf=0.0)
     returns = np.nan_to_num(dataset.episode_return, nan=0.0, posinf=0.0, neginf=0.0)
@@ -92,10 +92,10 @@ def wrong_values(dataset: Dataset) -> Iterator[Finding]:
         )
 
 
-def odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+def _odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
     """On a board or in a picture an entry may be constant; a named column should not."""
     constant = [column for column in scan.columns if column.low == column.high]
-    if dataset.obs.dtype == np.uint8 or never_seen(dataset, scan):
+    if dataset.obs.dtype == np.uint8 or _never_seen(dataset, scan):
         constant = []
     if constant:
         values = [f"{column.name} = {column.low:g}" for column in constant]
@@ -120,14 +120,14 @@ def odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         )
 
 
-def never_seen(dataset: Dataset, scan: Scan) -> bool:
+def _never_seen(dataset: Dataset, scan: Scan) -> bool:
     """Unnamed one-hot inputs: a constant 0 is a state that was never visited, not a fault."""
     return dataset.features is None and all(column.binary for column in scan.columns)
 
 
-def scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+def _scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
     if dataset.obs.dtype == np.uint8:
-        if scan.high < DARKEST_PICTURE and dataset.features is None:
+        if scan.high < _DARKEST_PICTURE and dataset.features is None:
             yield Finding(
                 "bytes that are no pixels",
                 "look",
@@ -139,7 +139,7 @@ def scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         return
     if dataset.features is not None:
         return  # standardised when read
-    wide = [column for column in scan.columns if column.deviation > LARGE_DEVIATION]
+    wide = [column for column in scan.columns if column.deviation > _LARGE_DEVIATION]
     varying = [column for column in scan.columns if column.deviation > 0]
     if wide:
         shown = [f"{column.name} ± {column.deviation:.3g}" for column in wide]
@@ -147,21 +147,21 @@ def scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
             "columns out of scale",
             "look",
             f"{len(wide)} of {len(scan.columns)} observation columns vary by more than "
-            f"{LARGE_DEVIATION:g}: {listed(shown)}",
+            f"{_LARGE_DEVIATION:g}: {listed(shown)}",
             "networks take these values as they are, and learn slowly or not at all from them",
-            STANDARDISE,
+            _STANDARDISE,
         )
     elif varying:
         most = max(varying, key=lambda column: column.deviation)
         least = min(varying, key=lambda column: column.deviation)
-        if most.deviation > SCALE_RATIO * least.deviation:
+        if most.deviation > _SCALE_RATIO * least.deviation:
             yield Finding(
                 "columns out of scale",
                 "look",
                 f"{most.name} varies by {most.deviation:.3g}, {least.name} by "
                 f"{least.deviation:.3g}",
                 "the network hardly sees the narrow column beside the wide one",
-                STANDARDISE,
+                _STANDARDISE,
             )
 
 
@@ -176,7 +176,7 @@ def copies(scan: Scan) -> Iterator[Finding]:
             "take the copies out of the log and convert again; if behaviour and world are "
             "deterministic, know that they add nothing",
         )
-    if scan.repeated_rows > REPEATED_ROWS:
+    if scan.repeated_rows > _REPEATED_ROWS:
         yield Finding(
             "rows logged twice",
             "look",

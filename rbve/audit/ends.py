@@ -12,15 +12,15 @@ from rbve.audit.sample import Sample
 from rbve.audit.verdict import Finding, counted
 from rbve.data.dataset import Dataset
 
-FEW_ROWS = 100  # fewer decisions than a batch holds
-SHORTEST_LIMIT = 5  # steps; episodes shorter than that end for reasons of their own
-PILE = 0.05  # share of episodes at the longest length that makes it a limit
-SPIKE = 4.0  # times as many as at the lengths just below
-CLOCK = 0.9  # R² of the step from the observation: the state then knows the time
-CLOCK_ROWS = 5_000  # decisions it is fitted on
-LIMIT_EPISODES = 5  # episodes that show a limit
-LIMITS = 3  # different lengths of truncated episodes that still are limits
-EXECUTED = 0.5  # share of actions replaced: more than the noisiest data of the paper
+_FEW_ROWS = 100  # fewer decisions than a batch holds
+_SHORTEST_LIMIT = 5  # steps; episodes shorter than that end for reasons of their own
+_PILE = 0.05  # share of episodes at the longest length that makes it a limit
+_SPIKE = 4.0  # times as many as at the lengths just below
+_CLOCK = 0.9  # R² of the step from the observation: the state then knows the time
+_CLOCK_ROWS = 5_000  # decisions it is fitted on
+_LIMIT_EPISODES = 5  # episodes that show a limit
+_LIMITS = 3  # different lengths of truncated episodes that still are limits
+_EXECUTED = 0.5  # share of actions replaced: more than the noisiest data of the paper
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def measure(dataset: Dataset, sample: Sample) -> Ends:
     limits = np.unique(lengths[truncated])
     cut = truncated & (lengths < lengths.max())
     # One length may be chance at the end of a log; two or three are limits of different tasks.
-    if 1 < len(limits) <= LIMITS and cut.sum() >= LIMIT_EPISODES:
+    if 1 < len(limits) <= _LIMITS and cut.sum() >= _LIMIT_EPISODES:
         cut[:] = False
     return Ends(
         limit=limit,
@@ -55,19 +55,19 @@ def measure(dataset: Dataset, sample: Sample) -> Ends:
 
 def limit_of(lengths: np.ndarray) -> int | None:
     """The longest length, if episodes pile up there."""
-    if len(lengths) == 0 or lengths.max() < SHORTEST_LIMIT:
+    if len(lengths) == 0 or lengths.max() < _SHORTEST_LIMIT:
         return None
     longest = int(lengths.max())
     there = int((lengths == longest).sum())
     below = int(((lengths < longest) & (lengths >= longest / 2)).sum())
     usual = below / max(1, longest - longest // 2)
-    enough = there >= max(LIMIT_EPISODES, PILE * len(lengths))
-    return longest if enough and there > SPIKE * usual else None
+    enough = there >= max(_LIMIT_EPISODES, _PILE * len(lengths))
+    return longest if enough and there > _SPIKE * usual else None
 
 
 def clock(dataset: Dataset, sample: Sample) -> float:
     """R² of a linear fit of the step to the observation."""
-    every = max(1, len(sample.rows) // CLOCK_ROWS)
+    every = max(1, len(sample.rows) // _CLOCK_ROWS)
     rows, states = sample.rows[::every], sample.states[::every]
     episode = np.searchsorted(dataset.offsets, rows, side="right") - 1
     step = (rows - dataset.offsets[episode]).astype(np.float64)
@@ -79,7 +79,7 @@ def clock(dataset: Dataset, sample: Sample) -> float:
 
 
 def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
-    if counts.transitions < FEW_ROWS:
+    if counts.transitions < _FEW_ROWS:
         yield Finding(
             "very little data",
             "look",
@@ -87,8 +87,8 @@ def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
             "a network learns such a log by heart",
             "gather more episodes before believing any result",
         )
-    yield from cut_episodes(dataset, counts, ends)
-    if ends.limit is not None and ends.at_limit_terminated == ends.at_limit and ends.clock < CLOCK:
+    yield from _cut_episodes(dataset, counts, ends)
+    if ends.limit is not None and ends.at_limit_terminated == ends.at_limit and ends.clock < _CLOCK:
         yield Finding(
             "time limit marked as termination",
             "look",
@@ -119,7 +119,7 @@ def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
             "no episode is better than another; the ranking weight follows the clock alone",
             "add episodes that do better or worse, or check the reward column",
         )
-    if counts.executed_differs is not None and counts.executed_differs > EXECUTED:
+    if counts.executed_differs is not None and counts.executed_differs > _EXECUTED:
         yield Finding(
             "executed actions differ",
             "look",
@@ -129,7 +129,7 @@ def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
         )
 
 
-def cut_episodes(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
+def _cut_episodes(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
     if ends.first_cut is None:
         return
     steps = int(dataset.lengths[ends.first_cut])

@@ -10,7 +10,7 @@ from rbve.data import formats
 from rbve.data.dataset import Dataset
 from rbve.data.source import Fault
 
-MOST_FAULTS = 1000  # kept; one bad column can hold millions
+_MOST_FAULTS = 1000  # kept; one bad column can hold millions
 
 
 def audit_path(
@@ -26,7 +26,7 @@ def audit_path(
     faults: list[Fault] = []
 
     def note(fault: Fault) -> None:
-        if len(faults) < MOST_FAULTS:
+        if len(faults) < _MOST_FAULTS:
             faults.append(fault)
 
     source = formats.read(path, format, options, note)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 
-BINS = 30
+_BINS = 30
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ def histogram(values: np.ndarray) -> Histogram:
     if low == high:
         edges = np.array([low - 0.5, low + 0.5])
     elif high - low < 1e9 and (values == np.round(values)).all():
-        width = max(1, int(np.ceil((high - low + 1) / BINS)))
+        width = max(1, int(np.ceil((high - low + 1) / _BINS)))
         edges = np.arange(low - 0.5, high + width, width)
     else:
-        edges = np.linspace(low, high, BINS + 1)
+        edges = np.linspace(low, high, _BINS + 1)
     counts, edges = np.histogram(values, edges)
     return Histogram(edges.tolist(), counts.tolist())
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 
-SCAN_BYTES = 1 << 30  # observations read in full up to here: seconds from any disk
+_SCAN_BYTES = 1 << 30  # observations read in full up to here: seconds from any disk
 CHUNK_BYTES = 1 << 24  # of observations held at once
 STRETCHES = 64  # of a sample: long reads from disk, yet spread over the whole log
-FLAT_COLUMNS = 4096  # more numbers than this are not columns a person named
+_FLAT_COLUMNS = 4096  # more numbers than this are not columns a person named
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def row_bytes(dataset: Dataset) -> int:
     return dataset.obs.dtype.itemsize * max(1, int(np.prod(dataset.obs_shape)))
 
 
-def reach(dataset: Dataset, seed: int, limit: int = SCAN_BYTES) -> Reach:
+def reach(dataset: Dataset, seed: int, limit: int = _SCAN_BYTES) -> Reach:
     """All episodes if their observations fit the limit, else random stretches of episodes."""
     allowed = max(1, limit // row_bytes(dataset))
     total = len(dataset.action)
@@ -78,7 +78,7 @@ def is_flat(dataset: Dataset) -> bool:
     """Columns with meanings of their own, as opposed to a board or a picture."""
     shape = dataset.obs_shape
     size = int(np.prod(shape))
-    return size <= FLAT_COLUMNS and sum(side > 1 for side in shape) <= 1
+    return size <= _FLAT_COLUMNS and sum(side > 1 for side in shape) <= 1
 
 
 def column_names(dataset: Dataset) -> list[str]:

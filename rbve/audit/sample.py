@@ -13,8 +13,8 @@ from rbve.data.dataset import Dataset
 SAMPLE_ROWS = 200_000  # decisions looked at for cells and regressions
 SAMPLE_BYTES = 1 << 28  # of observations behind them
 FIT_ROWS = 20_000  # from which scales are taken
-NUMBERS = 64  # per state; more are projected at random onto so many
-SIDE = 12  # pictures are averaged down to about this many blocks a side
+_NUMBERS = 64  # per state; more are projected at random onto so many
+_SIDE = 12  # pictures are averaged down to about this many blocks a side
 
 Encoder = Callable[[np.ndarray], np.ndarray]  # raw observations -> (n, ≤ NUMBERS) float64
 
@@ -60,24 +60,24 @@ def fit_encoder(dataset: Dataset, within: Reach, seed: int) -> Encoder:
     limit = max(1, min(FIT_ROWS, CHUNK_BYTES // row_bytes(dataset)))
     if len(rows) > limit:
         rows = np.sort(rng.choice(rows, limit, replace=False))
-    seen = inputs(dataset, np.asarray(dataset.obs[rows]))
+    seen = _inputs(dataset, np.asarray(dataset.obs[rows]))
     mean, deviation = seen.mean(axis=0), seen.std(axis=0)
     kept = deviation > 1e-9 * np.maximum(1, np.abs(mean))
     if not kept.any():
         kept[0] = True
     scale = np.where(deviation > 0, deviation, 1)[kept]
     mix = None
-    if kept.sum() > NUMBERS:
-        mix = rng.normal(size=(int(kept.sum()), NUMBERS)) / np.sqrt(NUMBERS)
+    if kept.sum() > _NUMBERS:
+        mix = rng.normal(size=(int(kept.sum()), _NUMBERS)) / np.sqrt(_NUMBERS)
 
     def encode(raw: np.ndarray) -> np.ndarray:
-        numbers = (inputs(dataset, raw)[:, kept] - mean[kept]) / scale
+        numbers = (_inputs(dataset, raw)[:, kept] - mean[kept]) / scale
         return numbers if mix is None else numbers @ mix
 
     return encode
 
 
-def inputs(dataset: Dataset, raw: np.ndarray) -> np.ndarray:
+def _inputs(dataset: Dataset, raw: np.ndarray) -> np.ndarray:
     """(n, D) float64; pictures averaged down, categories one-hot, what 32 bits do not hold 0."""
     if dataset.features is not None:
         values = dataset.features.encode(raw)
@@ -92,7 +92,7 @@ def smaller(pictures: np.ndarray) -> np.ndarray:
     if pictures.ndim < 3:
         return pictures
     for axis in np.argsort(pictures.shape[1:], kind="stable")[-2:] + 1:
-        block = pictures.shape[axis] // SIDE
+        block = pictures.shape[axis] // _SIDE
         if block > 1:
             length = pictures.shape[axis] // block * block
             cut = np.moveaxis(pictures, axis, -1)[..., :length]

@@ -10,12 +10,12 @@ from rbve.audit.reading import Reach, chunks, column_names, is_flat, place
 from rbve.data.dataset import Dataset
 from rbve.data.features import is_finite32
 
-Words = np.ndarray  # uint64
-RECURRING = 0.02  # share of different episodes that meet in their middle: then states recur
+_Words = np.ndarray  # uint64
+_RECURRING = 0.02  # share of different episodes that meet in their middle: then states recur
 
 
 @dataclass(frozen=True)
-class Column:
+class _Column:
     name: str
     low: float
     high: float
@@ -32,7 +32,7 @@ class Scan:
     episodes: int  # read
     rows: int  # read
     whole: bool  # all of them were
-    columns: list[Column]  # of flat observations; empty for boards and pictures
+    columns: list[_Column]  # of flat observations; empty for boards and pictures
     duplicate_columns: list[tuple[str, str]]
     low: float  # over all finite values
     high: float
@@ -46,7 +46,7 @@ class Scan:
 
 
 def scan(dataset: Dataset, within: Reach) -> Scan:
-    columns = ColumnSums(dataset) if is_flat(dataset) else None
+    columns = _ColumnSums(dataset) if is_flat(dataset) else None
     extremes = [np.inf, -np.inf]
     bad, first_bad = 0, -1
     states, hashes = [], []
@@ -67,10 +67,10 @@ def scan(dataset: Dataset, within: Reach) -> Scan:
         extremes = [min(extremes[0], float(known.min())), max(extremes[1], float(known.max()))]
         if columns is not None:
             columns.add(rows, known, finite)
-        states.append(state_hashes(flat))
-        hashes.append(states[-1] + decision_hashes(dataset.action[rows], dataset.reward[rows]))
+        states.append(_state_hashes(flat))
+        hashes.append(states[-1] + _decision_hashes(dataset.action[rows], dataset.reward[rows]))
     row_hash = np.concatenate(hashes)
-    copies, example, by_chance = copied_episodes(row_hash, np.concatenate(states), within)
+    copies, example, by_chance = _copied_episodes(row_hash, np.concatenate(states), within)
     return Scan(
         episodes=len(within.episodes),
         rows=len(row_hash),
@@ -89,7 +89,7 @@ def scan(dataset: Dataset, within: Reach) -> Scan:
     )
 
 
-class ColumnSums:
+class _ColumnSums:
     """Running figures of every column; values are taken relative to the first row."""
 
     def __init__(self, dataset: Dataset) -> None:
@@ -116,9 +116,9 @@ class ColumnSums:
         self.binary &= ((values == 0) | (values == 1)).all(axis=0)
         self.rows += len(rows)
         bits = (values + 0.0).view(np.uint64)  # −0 becomes 0
-        self.digest += mixed(bits ^ mixed(rows.astype(np.uint64))[:, None]).sum(axis=0)
+        self.digest += _mixed(bits ^ _mixed(rows.astype(np.uint64))[:, None]).sum(axis=0)
 
-    def result(self) -> list[Column]:
+    def result(self) -> list[_Column]:
         count = np.maximum(self.count, 1)
         mean = self.total / count
         deviation = np.sqrt(np.maximum(self.squares / count - mean**2, 0))
@@ -126,7 +126,7 @@ class ColumnSums:
         mean = mean + (0 if self.shift is None else self.shift)
         missing = 1 - self.count / max(self.rows, 1)
         numbers = (each.tolist() for each in (low, high, mean, deviation, self.binary, missing))
-        return [Column(*each) for each in zip(self.names, *numbers, strict=True)]
+        return [_Column(*each) for each in zip(self.names, *numbers, strict=True)]
 
     def duplicates(self) -> list[tuple[str, str]]:
         """(column, the earlier one it equals in every row); constant columns are left out."""
@@ -143,28 +143,28 @@ class ColumnSums:
         return [name for name, wrong in zip(self.names, self.wrong, strict=True) if wrong]
 
 
-def mixed(words: Words) -> Words:
+def _mixed(words: _Words) -> _Words:
     """Bits spread so that sums of words hardly ever agree by accident."""
     words = (words ^ (words >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     words = (words ^ (words >> np.uint64(29))) * np.uint64(0xC4CEB9FE1A85EC53)
     return words ^ (words >> np.uint64(32))
 
 
-def state_hashes(flat: np.ndarray) -> Words:
+def _state_hashes(flat: np.ndarray) -> _Words:
     """One word per row over its observation."""
     data = np.ascontiguousarray(flat).view(np.uint8).reshape(len(flat), -1)
     data = np.pad(data, ((0, 0), (0, -data.shape[1] % 8)))
-    places = mixed(np.arange(3, data.shape[1] // 8 + 3, dtype=np.uint64))
-    return mixed(data.view(np.uint64) ^ places).sum(axis=1)
+    places = _mixed(np.arange(3, data.shape[1] // 8 + 3, dtype=np.uint64))
+    return _mixed(data.view(np.uint64) ^ places).sum(axis=1)
 
 
-def decision_hashes(action: np.ndarray, reward: np.ndarray) -> Words:
+def _decision_hashes(action: np.ndarray, reward: np.ndarray) -> _Words:
     words = np.stack([action.astype(np.int64), reward.astype(np.float64).view(np.int64)])
-    places = mixed(np.arange(1, 3, dtype=np.uint64))
-    return mixed(words.view(np.uint64) ^ places[:, None]).sum(axis=0)
+    places = _mixed(np.arange(1, 3, dtype=np.uint64))
+    return _mixed(words.view(np.uint64) ^ places[:, None]).sum(axis=0)
 
 
-def copied_episodes(row_hash: Words, state: Words, within: Reach) -> tuple[int, str, bool]:
+def _copied_episodes(row_hash: _Words, state: _Words, within: Reach) -> tuple[int, str, bool]:
     """(copies, an example, whether chance may explain them).
 
     Where states recur, as on a small board, two episodes may be equal without a fault. Whether
@@ -174,7 +174,7 @@ def copied_episodes(row_hash: Words, state: Words, within: Reach) -> tuple[int, 
     starts = within.offsets[:-1]
     lengths = np.diff(within.offsets)
     step = (np.arange(len(row_hash)) - np.repeat(starts, lengths)).astype(np.uint64)
-    digest = np.add.reduceat(mixed(row_hash + mixed(step)), starts)
+    digest = np.add.reduceat(_mixed(row_hash + _mixed(step)), starts)
     _, first, group = np.unique(digest, return_index=True, return_inverse=True)
     copies = len(digest) - len(first)
     if copies == 0:
@@ -184,10 +184,10 @@ def copied_episodes(row_hash: Words, state: Words, within: Reach) -> tuple[int, 
     example = f"episode {within.episodes[copy]} equals episode {within.episodes[original]}"
     middle = state[starts[first] + (lengths[first] - 1) // 2]
     recurring = 1 - len(np.unique(middle)) / len(middle)
-    return copies, example, recurring > RECURRING
+    return copies, example, recurring > _RECURRING
 
 
-def repeated(row_hash: Words, within: Reach) -> float:
+def repeated(row_hash: _Words, within: Reach) -> float:
     """Share of decisions after the first that equal the one before."""
     inside = np.ones(len(row_hash), bool)
     inside[within.offsets[:-1]] = False  # first rows have none before

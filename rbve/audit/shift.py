@@ -22,24 +22,24 @@ from rbve.audit.sample import SAMPLE_BYTES, Encoder, encoded
 from rbve.audit.verdict import Finding
 from rbve.data.dataset import Dataset
 
-ROWS = 8_000  # decisions for the regressions
-FOLDS = 5  # by episode
-FEWEST_EPISODES = 20  # below, held-out scores are chance
-FEWEST_REWARDS = 10  # rows that differ from the usual reward
-WAVES = 128  # random features beside the linear ones
-ACTIONS = 64  # kinds told apart; more share
-PRODUCTS = 256  # action × state features, at most
-RIDGES = (1e-3, 1e-1)  # per row; each side gets its best
-GAIN = 0.1  # share of the rewards' variance the moved triple must explain beyond the own one
-ERRORS = 3.0  # and so many standard errors over the folds
-ONLY_THERE = 0.01  # share elsewhere that a pattern of the first row may have
+_ROWS = 8_000  # decisions for the regressions
+_FOLDS = 5  # by episode
+_FEWEST_EPISODES = 20  # below, held-out scores are chance
+_FEWEST_REWARDS = 10  # rows that differ from the usual reward
+_WAVES = 128  # random features beside the linear ones
+_ACTIONS = 64  # kinds told apart; more share
+_PRODUCTS = 256  # action × state features, at most
+_RIDGES = (1e-3, 1e-1)  # per row; each side gets its best
+_GAIN = 0.1  # share of the rewards' variance the moved triple must explain beyond the own one
+_ERRORS = 3.0  # and so many standard errors over the folds
+_ONLY_THERE = 0.01  # share elsewhere that a pattern of the first row may have
 
-LATE, EARLY = "late", "early"
-SUSPECTED, RULED_OUT = "suspected", "ruled out"
+_LATE, _EARLY = "late", "early"
+_SUSPECTED, _RULED_OUT = "suspected", "ruled out"
 
 
 @dataclass(frozen=True)
-class Fit:
+class _Fit:
     """Held-out R² of the logged rewards; 0 where a fit does worse than the mean."""
 
     own: float
@@ -49,41 +49,41 @@ class Fit:
 
 @dataclass(frozen=True)
 class Shift:
-    late: Fit | None
-    early: Fit | None
+    late: _Fit | None
+    early: _Fit | None
     pattern: str  # late, early or empty
     pattern_seen: str
     verdicts: dict[str, str]  # late and early: suspected, ruled out, or why it cannot be told
 
 
 def measure(dataset: Dataset, within: Reach, encode: Encoder, seed: int) -> Shift:
-    pattern, seen = patterns(dataset)
-    episodes = long_episodes(dataset, within, seed)
-    fits: dict[str, Fit | None] = {LATE: None, EARLY: None}
-    if len(episodes) >= FEWEST_EPISODES:
+    pattern, seen = _patterns(dataset)
+    episodes = _long_episodes(dataset, within, seed)
+    fits: dict[str, _Fit | None] = {_LATE: None, _EARLY: None}
+    if len(episodes) >= _FEWEST_EPISODES:
         fits = {side: fit(dataset, episodes, encode, side, seed) for side in fits}
     told = {
-        side: SUSPECTED if side == pattern else judge(fitted, len(episodes))
+        side: _SUSPECTED if side == pattern else _judge(fitted, len(episodes))
         for side, fitted in fits.items()
     }
-    return Shift(fits[LATE], fits[EARLY], pattern, seen, told)
+    return Shift(fits[_LATE], fits[_EARLY], pattern, seen, told)
 
 
-def judge(fitted: Fit | None, episodes: int) -> str:
-    if fitted is None and episodes < FEWEST_EPISODES:
+def _judge(fitted: _Fit | None, episodes: int) -> str:
+    if fitted is None and episodes < _FEWEST_EPISODES:
         return "cannot be told: too few episodes of two steps or more"
     if fitted is None:
         return "cannot be told: these rewards hardly vary inside episodes"
     gain = fitted.moved - fitted.own
-    if gain > GAIN and gain > ERRORS * fitted.error:
-        return SUSPECTED
-    if -gain > GAIN:
-        return RULED_OUT
+    if gain > _GAIN and gain > _ERRORS * fitted.error:
+        return _SUSPECTED
+    if -gain > _GAIN:
+        return _RULED_OUT
     both = f"{fitted.own:.0%} and {fitted.moved:.0%}"
     return f"cannot be told: own and moved step explain about the same ({both})"
 
 
-def long_episodes(dataset: Dataset, within: Reach, seed: int) -> np.ndarray:
+def _long_episodes(dataset: Dataset, within: Reach, seed: int) -> np.ndarray:
     """Random episodes of two decisions or more, about ROWS rows of them.
 
     Those with a reward that differs from the usual one and those without take turns.
@@ -96,66 +96,66 @@ def long_episodes(dataset: Dataset, within: Reach, seed: int) -> np.ndarray:
     for group in (unusual[order], ~unusual[order]):
         turn[group] = np.arange(group.sum())
     order = order[np.argsort(turn, kind="stable")]
-    limit = min(ROWS, SAMPLE_BYTES // row_bytes(dataset))
+    limit = min(_ROWS, SAMPLE_BYTES // row_bytes(dataset))
     count = int(np.searchsorted(np.cumsum(dataset.lengths[order]), limit)) + 1
-    return np.sort(order[: max(count, FEWEST_EPISODES)])
+    return np.sort(order[: max(count, _FEWEST_EPISODES)])
 
 
 def fit(
     dataset: Dataset, episodes: np.ndarray, encode: Encoder, side: str, seed: int
-) -> Fit | None:
+) -> _Fit | None:
     """Own triple against the one before (late) or after (early), over the same rows."""
     starts, stops = dataset.offsets[episodes], dataset.offsets[episodes + 1] - 1
-    last = stops if side == LATE else stops - 1
+    last = stops if side == _LATE else stops - 1
     # Of a long episode its last rows, where sparse rewards stand.
-    lengths = np.minimum(stops - starts - 1, ROWS // len(episodes) + 1)
+    lengths = np.minimum(stops - starts - 1, _ROWS // len(episodes) + 1)
     begin = np.cumsum(lengths) - lengths
     rows = np.repeat(last - lengths - begin, lengths) + np.arange(lengths.sum())
-    fold = np.repeat(np.arange(len(episodes)) % FOLDS, lengths)
+    fold = np.repeat(np.arange(len(episodes)) % _FOLDS, lengths)
     reward = np.asarray(dataset.reward[rows], np.float64)
-    if not varies(reward):
+    if not _varies(reward):
         return None
     reward = (reward - reward.mean()) / reward.std()
-    moved = rows - 1 if side == LATE else rows + 1
+    moved = rows - 1 if side == _LATE else rows + 1
     own, other = (
-        scores(triples(dataset, each, encode, seed), reward, fold) for each in (rows, moved)
+        _scores(_triples(dataset, each, encode, seed), reward, fold) for each in (rows, moved)
     )
     gap = other - own
-    error = float(gap.std(ddof=1) / np.sqrt(FOLDS))
-    return Fit(float(own.mean()), float(other.mean()), error)
+    error = float(gap.std(ddof=1) / np.sqrt(_FOLDS))
+    return _Fit(float(own.mean()), float(other.mean()), error)
 
 
-def varies(reward: np.ndarray) -> bool:
+def _varies(reward: np.ndarray) -> bool:
     if len(reward) == 0:
         return False
     values, counts = np.unique(reward, return_counts=True)
-    return len(values) > 1 and len(reward) - int(counts.max()) >= FEWEST_REWARDS
+    return len(values) > 1 and len(reward) - int(counts.max()) >= _FEWEST_REWARDS
 
 
-def triples(dataset: Dataset, rows: np.ndarray, encode: Encoder, seed: int) -> np.ndarray:
+def _triples(dataset: Dataset, rows: np.ndarray, encode: Encoder, seed: int) -> np.ndarray:
     """Features of (s, a, s'): linear, action × state, and random waves."""
     now, after = (encoded(dataset, each, encode) for each in (rows, rows + 1))
     chosen = np.asarray(dataset.action[rows])
-    kinds = min(dataset.num_actions, ACTIONS)
+    kinds = min(dataset.num_actions, _ACTIONS)
     action = np.eye(kinds)[np.maximum(chosen, 0) % kinds] * (chosen >= 0)[:, None]
     parts = [np.ones((len(rows), 1)), now, after, action]
-    if now.shape[1] * kinds <= PRODUCTS:
+    if now.shape[1] * kinds <= _PRODUCTS:
         parts.append((action[:, :, None] * now[:, None, :]).reshape(len(rows), -1))
     rng = np.random.default_rng([seed, 5])
     together = np.concatenate([now, after, 2 * action], axis=1)
-    slope = rng.normal(size=(together.shape[1], WAVES)) / np.sqrt(together.shape[1])
-    parts.append(np.cos(2 * together @ slope + rng.uniform(0, 2 * np.pi, WAVES)))
+    slope = rng.normal(size=(together.shape[1], _WAVES)) / np.sqrt(together.shape[1])
+    parts.append(np.cos(2 * together @ slope + rng.uniform(0, 2 * np.pi, _WAVES)))
     return np.concatenate(parts, axis=1)
 
 
-def scores(features: np.ndarray, reward: np.ndarray, fold: np.ndarray) -> np.ndarray:
+def _scores(features: np.ndarray, reward: np.ndarray, fold: np.ndarray) -> np.ndarray:
     """Held-out R² per fold of the ridge that does best on average, at least 0."""
-    square = [features[fold == k].T @ features[fold == k] for k in range(FOLDS)]
-    cross = [features[fold == k].T @ reward[fold == k] for k in range(FOLDS)]
-    best = np.zeros(FOLDS)
-    for ridge in RIDGES:
-        found = np.zeros(FOLDS)
-        for k in range(FOLDS):
+    square = [features[fold == k].T @ features[fold == k] for k in range(_FOLDS)]
+    cross = [features[fold == k].T @ reward[fold == k] for k in range(_FOLDS)]
+    best = np.zeros(_FOLDS)
+    for ridge in _RIDGES:
+        found = np.zeros(_FOLDS)
+        for k in range(_FOLDS):
             rows = int((fold != k).sum())
             left = sum(square) - square[k] + ridge * rows * np.eye(features.shape[1])
             solution = np.linalg.solve(left, sum(cross) - cross[k])
@@ -167,9 +167,9 @@ def scores(features: np.ndarray, reward: np.ndarray, fold: np.ndarray) -> np.nda
     return best
 
 
-def patterns(dataset: Dataset) -> tuple[str, str]:
+def _patterns(dataset: Dataset) -> tuple[str, str]:
     """(late, early or empty; what was seen)."""
-    if dataset.num_episodes < FEWEST_EPISODES or dataset.lengths.max() < 3:
+    if dataset.num_episodes < _FEWEST_EPISODES or dataset.lengths.max() < 3:
         return "", ""
     reward = np.asarray(dataset.reward)
     final = np.zeros(len(reward), bool)
@@ -177,45 +177,45 @@ def patterns(dataset: Dataset) -> tuple[str, str]:
     first = np.zeros(len(reward), bool)
     first[dataset.offsets[:-1]] = True
     inner = ~first & ~final
-    if not reward[first].any() and (reward[inner] == 0).mean() < ONLY_THERE:
-        return LATE, (
+    if not reward[first].any() and (reward[inner] == 0).mean() < _ONLY_THERE:
+        return _LATE, (
             f"the first reward of all {dataset.num_episodes:,} episodes is 0, and hardly any "
             "other is"
         )
     if dataset.lengths.min() < 3:
         return "", ""
-    if reward.any() and all_at(reward, dataset.offsets[:-1]):
+    if reward.any() and _all_at(reward, dataset.offsets[:-1]):
         return (
-            LATE,
+            _LATE,
             "rewards stand in first rows alone, as if each had slipped past an episode's end",
         )
     before = dataset.offsets[1:] - 3
     lone = np.add.reduceat(reward != 0, dataset.offsets[:-1]).max() <= 1
-    if lone and all_at(reward, before) and (reward[before] != 0).mean() > 0.5:
-        return EARLY, (
+    if lone and _all_at(reward, before) and (reward[before] != 0).mean() > 0.5:
+        return _EARLY, (
             "the only reward of an episode always stands in its last decision but one, never in "
             "the last"
         )
     return "", ""
 
 
-def all_at(reward: np.ndarray, rows: np.ndarray) -> bool:
+def _all_at(reward: np.ndarray, rows: np.ndarray) -> bool:
     return int((reward != 0).sum()) == int((reward[rows] != 0).sum())
 
 
 def findings(found: Shift) -> Iterator[Finding]:
-    for side, fitted in ((LATE, found.late), (EARLY, found.early)):
-        if found.verdicts[side] != SUSPECTED:
+    for side, fitted in ((_LATE, found.late), (_EARLY, found.early)):
+        if found.verdicts[side] != _SUSPECTED:
             continue
         seen = found.pattern_seen
-        if fitted is not None and judge(fitted, FEWEST_EPISODES) == SUSPECTED:
-            neighbour = "before" if side == LATE else "after"
+        if fitted is not None and _judge(fitted, _FEWEST_EPISODES) == _SUSPECTED:
+            neighbour = "before" if side == _LATE else "after"
             seen = (
                 f"the step {neighbour} explains {fitted.moved:.0%} of the rewards' variance on "
                 f"held-out episodes, their own step {fitted.own:.0%}"
             )
-        row = "t + 1" if side == LATE else "t − 1"
-        back = "up" if side == LATE else "down"
+        row = "t + 1" if side == _LATE else "t − 1"
+        back = "up" if side == _LATE else "down"
         yield Finding(
             f"rewards one row {side}",
             "look",

@@ -16,23 +16,23 @@ from rbve.audit.sample import Sample
 from rbve.audit.verdict import Finding, listed
 from rbve.data.dataset import Dataset
 
-CELLS = 64  # at most: a heat map a person can read
-ROWS_PER_PAIR = 20  # expected in a cell under uniform behaviour; fewer rows get fewer cells
+_CELLS = 64  # at most: a heat map a person can read
+_ROWS_PER_PAIR = 20  # expected in a cell under uniform behaviour; fewer rows get fewer cells
 ENOUGH = 5  # rows of an action in a cell; fewer say nothing about its value there
-FIT_ROWS = 20_000  # from which cells are found
-ROUNDS = 12  # of k-means
+_FIT_ROWS = 20_000  # from which cells are found
+_ROUNDS = 12  # of k-means
 
 # Fewer rows than this cannot say what an action is worth over a whole state space.
-RARE_ROWS = 20
+_RARE_ROWS = 20
 # Behaviour below this share of the entropy of uniform choice takes one action almost always.
-DETERMINISTIC = 0.05
+_DETERMINISTIC = 0.05
 # Over a quarter of what was visited without a second action to compare: there R-BVE can only clone.
-ONE_SIDED = 0.25
+_ONE_SIDED = 0.25
 # Propensities are wrong by more than this and by more than four standard errors: not noise.
-PROPENSITY_ERROR = 0.1
-ERRORS = 4.0
-CERTAIN = 0.99  # mean propensity that claims deterministic behaviour
-MIXED = 0.5  # share of uniform entropy at which like states clearly saw different actions
+_PROPENSITY_ERROR = 0.1
+_ERRORS = 4.0
+_CERTAIN = 0.99  # mean propensity that claims deterministic behaviour
+_MIXED = 0.5  # share of uniform entropy at which like states clearly saw different actions
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Support:
     propensities: Propensities | None
 
 
-class Choices(NamedTuple):
+class _Choices(NamedTuple):
     """Decisions of the sample."""
 
     action: np.ndarray  # (N,)
@@ -74,12 +74,12 @@ def measure(dataset: Dataset, sample: Sample, seed: int) -> Support:
     final = np.zeros(len(dataset.action), bool)
     final[dataset.offsets[1:] - 1] = True
     taken = np.asarray(dataset.action)[~final]
-    legal_counts, mean_legal, forced = masks(dataset, final)
-    choices = choose(dataset, sample, seed)
+    legal_counts, mean_legal, forced = _masks(dataset, final)
+    choices = _choose(dataset, sample, seed)
     pairs = choices.pairs
     allowed = pairs.sum(axis=1, keepdims=True) + np.zeros_like(pairs)
     if choices.legal is not None:
-        allowed = sums(choices.cell, choices.legal, len(pairs))
+        allowed = _sums(choices.cell, choices.legal, len(pairs))
     order = np.argsort(-pairs.sum(axis=1), kind="stable")
     return Support(
         counts=np.bincount(taken[taken >= 0], minlength=actions).tolist(),
@@ -97,20 +97,20 @@ def measure(dataset: Dataset, sample: Sample, seed: int) -> Support:
     )
 
 
-def choose(dataset: Dataset, sample: Sample, seed: int) -> Choices:
+def _choose(dataset: Dataset, sample: Sample, seed: int) -> _Choices:
     actions = dataset.num_actions
     action = np.asarray(dataset.action[sample.rows], np.int64)
     legal = None if dataset.legal is None else np.asarray(dataset.legal[sample.rows])
-    found = centres(sample.states, actions, seed)
-    cell = assign(sample.states, found)
+    found = _centres(sample.states, actions, seed)
+    cell = _assign(sample.states, found)
     pairs = np.bincount(cell * actions + action, minlength=len(found) * actions)
     pairs = pairs.reshape(len(found), actions)
     options = np.full(len(action), actions) if legal is None else legal.sum(axis=1)
     kept = pairs.any(axis=1)  # cells that no row of the sample is in are none
-    return Choices(action, (np.cumsum(kept) - 1)[cell], legal, options, pairs[kept])
+    return _Choices(action, (np.cumsum(kept) - 1)[cell], legal, options, pairs[kept])
 
 
-def masks(dataset: Dataset, final: np.ndarray) -> tuple[list[int] | None, float, float]:
+def _masks(dataset: Dataset, final: np.ndarray) -> tuple[list[int] | None, float, float]:
     """(rows in which each action is legal, mean number of legal actions, share with only one)."""
     if dataset.legal is None:
         return None, float(dataset.num_actions), float(dataset.num_actions == 1)
@@ -124,22 +124,22 @@ def masks(dataset: Dataset, final: np.ndarray) -> tuple[list[int] | None, float,
     return total.tolist(), float(total.sum() / rows), forced / rows
 
 
-def centres(states: np.ndarray, actions: int, seed: int) -> np.ndarray:
+def _centres(states: np.ndarray, actions: int, seed: int) -> np.ndarray:
     """(K, D) by k-means."""
     rng = np.random.default_rng([seed, 3])
-    if len(states) > FIT_ROWS:
-        states = states[np.sort(rng.choice(len(states), FIT_ROWS, replace=False))]
-    wanted = int(np.clip(len(states) // (ROWS_PER_PAIR * actions), 1, CELLS))
-    found = apart(states, wanted, rng)
-    for _ in range(ROUNDS):
-        cell = assign(states, found)
+    if len(states) > _FIT_ROWS:
+        states = states[np.sort(rng.choice(len(states), _FIT_ROWS, replace=False))]
+    wanted = int(np.clip(len(states) // (_ROWS_PER_PAIR * actions), 1, _CELLS))
+    found = _apart(states, wanted, rng)
+    for _ in range(_ROUNDS):
+        cell = _assign(states, found)
         size = np.bincount(cell, minlength=len(found))
-        total = sums(cell, states, len(found))
+        total = _sums(cell, states, len(found))
         found = np.where(size[:, None] > 0, total / np.maximum(size, 1)[:, None], found)
     return found
 
 
-def apart(states: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarray:
+def _apart(states: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarray:
     """States to start from, each drawn by its squared distance to those before (k-means++)."""
     chosen = [int(rng.integers(len(states)))]
     distance = np.full(len(states), np.inf)
@@ -151,32 +151,32 @@ def apart(states: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarr
     return states[chosen]
 
 
-def assign(states: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _assign(states: np.ndarray, found: np.ndarray) -> np.ndarray:
     """Index of the nearest centre."""
     squares = (found**2).sum(axis=1)
     return np.concatenate(
         [
-            np.argmin(squares - 2 * states[start : start + FIT_ROWS] @ found.T, axis=1)
-            for start in range(0, max(len(states), 1), FIT_ROWS)
+            np.argmin(squares - 2 * states[start : start + _FIT_ROWS] @ found.T, axis=1)
+            for start in range(0, max(len(states), 1), _FIT_ROWS)
         ]
     )
 
 
-def sums(cell: np.ndarray, values: np.ndarray, cells: int) -> np.ndarray:
+def _sums(cell: np.ndarray, values: np.ndarray, cells: int) -> np.ndarray:
     """Sums of `values` (N, M) over the rows of each cell: (cells, M)."""
     columns = [np.bincount(cell, weights=column, minlength=cells) for column in values.T]
     return np.stack(columns, axis=1)
 
 
-def one_sided(choices: Choices) -> float:
+def one_sided(choices: _Choices) -> float:
     """Cells of a few rows alone cannot tell, and are left out."""
     alone = (choices.pairs >= ENOUGH).sum(axis=1) <= 1
-    telling = choices.pairs.sum(axis=1) >= ROWS_PER_PAIR * 2
+    telling = choices.pairs.sum(axis=1) >= _ROWS_PER_PAIR * 2
     free = (choices.options > 1) & telling[choices.cell]
     return float(alone[choices.cell[free]].mean()) if free.any() else 0.0
 
 
-def entropy(choices: Choices) -> float:
+def entropy(choices: _Choices) -> float:
     visits = choices.pairs.sum(axis=1)
     share = choices.pairs / np.maximum(visits, 1)[:, None]
     surprise = -np.sum(share * np.log(np.where(share > 0, share, 1)), axis=1)
@@ -186,7 +186,7 @@ def entropy(choices: Choices) -> float:
     return float(min(1.0, (surprise * visits).sum() / most))
 
 
-def propensities(dataset: Dataset, rows: np.ndarray, choices: Choices) -> Propensities | None:
+def propensities(dataset: Dataset, rows: np.ndarray, choices: _Choices) -> Propensities | None:
     if dataset.propensity is None:
         return None
     p = np.asarray(dataset.propensity[rows], np.float64)
@@ -206,9 +206,9 @@ def propensities(dataset: Dataset, rows: np.ndarray, choices: Choices) -> Propen
 
 
 def findings(dataset: Dataset, found: Support) -> Iterator[Finding]:
-    yield from rare_actions(dataset, found)
+    yield from _rare_actions(dataset, found)
     uniform = f"{found.entropy:.1%} of the entropy of uniform choice"
-    if found.entropy < DETERMINISTIC:
+    if found.entropy < _DETERMINISTIC:
         yield Finding(
             "near-deterministic behaviour",
             "look",
@@ -216,7 +216,7 @@ def findings(dataset: Dataset, found: Support) -> Iterator[Finding]:
             "values of actions that were never tried cannot be learned, only cloned",
             "add data of a behaviour that explores, or use `rbve train --algorithm bc`",
         )
-    elif found.one_sided > ONE_SIDED:
+    elif found.one_sided > _ONE_SIDED:
         yield Finding(
             "uncovered regions",
             "look",
@@ -227,10 +227,10 @@ def findings(dataset: Dataset, found: Support) -> Iterator[Finding]:
             "keep the ranking term strong (`--set lam=0.5`), or add data there",
         )
     if found.propensities is not None:
-        yield from wrong_propensities(dataset, found, found.propensities)
+        yield from _wrong_propensities(dataset, found, found.propensities)
 
 
-def rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
+def _rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
     numbered = dataset.actions == tuple(map(str, range(dataset.num_actions)))
     unused = [a for a, count in enumerate(found.counts) if count == 0]
     if numbered and unused:
@@ -242,7 +242,7 @@ def rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
             "name the actions that exist with `--actions` when converting, or give `--legal` masks",
         )
         unused = []
-    rare = [a for a, count in enumerate(found.counts) if 0 < count < RARE_ROWS] + unused
+    rare = [a for a, count in enumerate(found.counts) if 0 < count < _RARE_ROWS] + unused
     if rare:
         shown = [f"{dataset.actions[a]} {found.counts[a]:,}" for a in sorted(rare)]
         remedy = (
@@ -254,21 +254,21 @@ def rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
         yield Finding(
             "actions without support",
             "look",
-            f"{len(rare)} of {dataset.num_actions} actions have fewer than {RARE_ROWS} of "
+            f"{len(rare)} of {dataset.num_actions} actions have fewer than {_RARE_ROWS} of "
             f"{sum(found.counts):,} decisions: {listed(shown)}",
             "so few rows cannot say what an action is worth",
             remedy,
         )
 
 
-def wrong_propensities(
+def _wrong_propensities(
     dataset: Dataset, found: Support, claimed: Propensities
 ) -> Iterator[Finding]:
     pairs = zip(claimed.totals, claimed.errors, strict=True)
     high = [
         action
         for action, (total, error) in enumerate(pairs)
-        if total > 1 + max(PROPENSITY_ERROR, ERRORS * error)
+        if total > 1 + max(_PROPENSITY_ERROR, _ERRORS * error)
     ]
     seen = ""
     if high:
@@ -277,7 +277,7 @@ def wrong_propensities(
             f"action {dataset.actions[worst]} is taken {claimed.totals[worst]:.2f} times as often "
             "as its propensities say"
         )
-    elif claimed.mean > CERTAIN and found.entropy > MIXED:
+    elif claimed.mean > _CERTAIN and found.entropy > _MIXED:
         seen = (
             f"propensities are {claimed.mean:.3f} on average, yet like states saw different "
             f"actions ({found.entropy:.0%} of the entropy of uniform choice)"

@@ -8,19 +8,19 @@ from typing import Literal
 
 from rbve.data.source import Fault
 
-Level = Literal["look", "stop"]
+_Level = Literal["look", "stop"]
 Verdict = Literal["fine", "look", "stop"]
 
 WORDS: dict[str, str] = {"fine": "fine", "look": "look at this", "stop": "do not train"}
 # For scripts; 1 and 2 stay what shells and this program use for errors.
 EXIT_CODES: dict[str, int] = {"fine": 0, "look": 3, "stop": 4}
-NAMED = 6  # columns or actions listed by name
+_NAMED = 6  # columns or actions listed by name
 
 
 @dataclass(frozen=True)
 class Finding:
     name: str  # short, the same words each time
-    level: Level
+    level: _Level
     seen: str  # numbers, and where
     why: str  # one clause
     remedy: str  # a command or an action
@@ -40,8 +40,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def from_faults(faults: Sequence[Fault]) -> Iterable[Finding]:

@@ -23,19 +23,19 @@ from rbve.data.dataset import Dataset
 from rbve.data.transitions import View, transitions
 
 CAP = 20.0  # rbve.ranking.Config.cap
-PAPER_BETA = 0.5
+_PAPER_BETA = 0.5
 GRID = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 EFFECTIVE = 0.3  # a third of each batch still speaks; Gaussian V̂ at β = 1 has .37
 CLIPPED = 0.02  # at the cap rows are no longer told apart
 # Half of all ranking then rests on one row in twenty: λ has to be as large as for the whole batch.
-HALF_OF_WEIGHT = 0.05
+_HALF_OF_WEIGHT = 0.05
 # V̂ that varies by less is one number in float32, which holds seven digits.
-SAME = 1e-6
+_SAME = 1e-6
 # Adam at 3e-4 moves an output by a few thousand in ten million updates.
-LARGE_VALUE = 1e4
+_LARGE_VALUE = 1e4
 # Of the reward an episode holds, what its first state sees through the discount.
-SEEN_FROM_START = 0.01
-BLOCK_ROWS = 1 << 20  # rows turned into transitions at once
+_SEEN_FROM_START = 0.01
+_BLOCK_ROWS = 1 << 20  # rows turned into transitions at once
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ def measure(dataset: Dataset, gamma: float, beta: float) -> Weights:
     known = ~np.isnan(g)
     unknown = int((~known).sum()) if pairs else 0
     g, episode = g[known], episode[known]
-    varies = len(g) > 0 and bool(g.std() > SAME * max(np.abs(g).max(), 1e-30))
+    varies = len(g) > 0 and bool(g.std() > _SAME * max(np.abs(g).max(), 1e-30))
     effects, chosen, flags = [], None, ""
     if varies:
         betas = sorted({*GRID, beta})
-        effects = [effect(g, b, how) for how in ("dataset", "none") for b in betas]
+        effects = [_effect(g, b, how) for how in ("dataset", "none") for b in betas]
         chosen = recommend(effects, beta)
         flags = f"--set beta={chosen.beta:g} --set normalise={chosen.normalise}"
     weight = weights(g, beta, "dataset") if varies else np.ones(len(g))
-    horizon, seen, beyond = horizon_of(dataset, gamma)
+    horizon, seen, beyond = _horizon_of(dataset, gamma)
     return Weights(
         gamma=gamma,
         beta=beta,
@@ -91,7 +91,7 @@ def measure(dataset: Dataset, gamma: float, beta: float) -> Weights:
         effects=effects,
         recommended=chosen,
         flags=flags,
-        half_episodes=holding_half(np.bincount(episode, weights=weight)) if len(g) else 0,
+        half_episodes=_holding_half(np.bincount(episode, weights=weight)) if len(g) else 0,
         horizon=horizon,
         seen_from_start=seen,
         beyond=beyond,
@@ -107,7 +107,7 @@ def values(dataset: Dataset, gamma: float) -> tuple[np.ndarray, np.ndarray, int,
     found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"pair": [], "none": []}
     start = 0
     while start < light.num_episodes:
-        limit = light.offsets[start] + BLOCK_ROWS
+        limit = light.offsets[start] + _BLOCK_ROWS
         stop = max(int(light.offsets.searchsorted(limit, side="right")) - 1, start + 1)
         part = light.part(start, stop)
         for bootstrap, held in found.items():
@@ -128,29 +128,29 @@ def weights(g: np.ndarray, beta: float, normalise: str) -> np.ndarray:
     )
 
 
-def effect(g: np.ndarray, beta: float, normalise: str) -> Effect:
+def _effect(g: np.ndarray, beta: float, normalise: str) -> Effect:
     weight = weights(g, beta, normalise)
     clipped = float((weight == CAP).mean())
     effective = float(weight.sum() ** 2 / (len(weight) * (weight**2).sum()))
     useful = effective >= EFFECTIVE and clipped <= CLIPPED
-    half = holding_half(weight) / len(weight)
+    half = _holding_half(weight) / len(weight)
     return Effect(float(beta), normalise, clipped, effective, half, useful)
 
 
 def recommend(effects: list[Effect], asked: float) -> Effect:
     known = {each.beta: each for each in effects if each.normalise == "dataset"}
-    order = [asked, *(beta for beta in GRID if beta >= PAPER_BETA)]
+    order = [asked, *(beta for beta in GRID if beta >= _PAPER_BETA)]
     useful = [known[beta] for beta in order if known[beta].useful]
     return useful[0] if useful else max(known.values(), key=lambda each: each.effective)
 
 
-def holding_half(weight: np.ndarray) -> int:
+def _holding_half(weight: np.ndarray) -> int:
     """How many of the largest entries add up to half of the sum."""
     heavy = np.cumsum(np.sort(weight)[::-1])
     return int(np.searchsorted(heavy, heavy[-1] / 2)) + 1
 
 
-def horizon_of(dataset: Dataset, gamma: float) -> tuple[float, float, float]:
+def _horizon_of(dataset: Dataset, gamma: float) -> tuple[float, float, float]:
     """(effective horizon, reward mass the first state sees, share of it beyond the horizon)."""
     horizon = np.inf if gamma == 1 else 1 / (1 - gamma)
     step = np.arange(len(dataset.reward)) - np.repeat(
@@ -189,7 +189,7 @@ def findings(found: Weights) -> Iterator[Finding]:
         )
         return
     asked = next(e for e in found.effects if (e.beta, e.normalise) == (found.beta, "dataset"))
-    if asked.half < HALF_OF_WEIGHT:
+    if asked.half < _HALF_OF_WEIGHT:
         yield Finding(
             "weights dominated by few rows",
             "look",
@@ -200,7 +200,7 @@ def findings(found: Weights) -> Iterator[Finding]:
             f"train with `{found.flags}`",
         )
     largest = max(abs(found.value.low), abs(found.value.high))
-    if largest > LARGE_VALUE:
+    if largest > _LARGE_VALUE:
         yield Finding(
             "values out of scale",
             "look",
@@ -208,7 +208,7 @@ def findings(found: Weights) -> Iterator[Finding]:
             "at usual learning rates the network does not reach such values in any training",
             "divide the rewards by a constant, or train with `--clip-rewards` if signs are enough",
         )
-    if found.seen_from_start < SEEN_FROM_START:
+    if found.seen_from_start < _SEEN_FROM_START:
         yield Finding(
             "horizon too short",
             "look",

@@ -18,7 +18,7 @@ import numpy as np
 
 from rbve import stopping
 from rbve.data.dataset import Episode, sample_episodes
-from rbve.data.formats.native import Writer, recording
+from rbve.data.formats.native import StoreWriter, recording
 
 SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
 EXPERT = "expert.safetensors"
@@ -87,7 +87,7 @@ class Source(NamedTuple):
     provenance: dict[str, Any]
     episodes: int | None  # how many there will be; None = not known
     groups: Iterable[tuple[Sequence[Episode], float]]  # episodes, and the share done with them
-    finish: Callable[[Writer, Sequence[float]], None] = lambda writer, returns: None
+    finish: Callable[[StoreWriter, Sequence[float]], None] = lambda writer, returns: None
     length: str = ""  # of an agent that may come to no episode, how long it had
 
 
@@ -133,7 +133,7 @@ def record(
             writer.finish()
 
 
-def _need_episode(writer: Writer, length: str) -> None:
+def _need_episode(writer: StoreWriter, length: str) -> None:
     """An empty store would be in the way of the next recording."""
     if writer.manifest["episodes"]:
         return

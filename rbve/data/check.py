@@ -21,7 +21,7 @@ def check_values(dataset: Any, where: str = "", first: int = 0) -> None:
         raise ValueError(f"{where}episode {first + episode}, step {step}: {fault.text}")
 
 
-class Fault:
+class _Fault:
     """One row that is wrong, and how many are wrong like it."""
 
     def __init__(self, wrong: np.ndarray, text: Any) -> None:
@@ -35,9 +35,9 @@ def faults(dataset: Any) -> Any:
     final = np.zeros(len(dataset.action), bool)
     final[dataset.offsets[1:] - 1] = True
     fragment = np.repeat(~(dataset.complete | dataset.terminated), np.diff(dataset.offsets))
-    for wrong, text in checks(dataset, final, fragment):
+    for wrong, text in _checks(dataset, final, fragment):
         if wrong.any():
-            yield Fault(wrong, text)
+            yield _Fault(wrong, text)
 
 
 def not_finite(dataset: Any, values: np.ndarray, finite: np.ndarray) -> str:
@@ -50,7 +50,7 @@ def not_finite(dataset: Any, values: np.ndarray, finite: np.ndarray) -> str:
     return f"{kind} in column {name}"
 
 
-def checks(dataset: Any, final: np.ndarray, fragment: np.ndarray) -> Any:
+def _checks(dataset: Any, final: np.ndarray, fragment: np.ndarray) -> Any:
     """(rows that are wrong, row -> message) of every check."""
     actions = dataset.num_actions
     rows = len(dataset.action)

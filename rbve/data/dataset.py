@@ -261,7 +261,7 @@ class Dataset:
         )
 
 
-class Rows:
+class MappedRows:
     """Chosen rows of a column that stays on disk; an array as far as reading goes."""
 
     def __init__(self, base: np.ndarray, rows: np.ndarray) -> None:
@@ -281,11 +281,11 @@ class Rows:
 
 def take(column: Any, rows: np.ndarray) -> Any:
     """Rows of a column, read now unless it is mapped from disk and large."""
-    if isinstance(column, Rows):  # chosen before
+    if isinstance(column, MappedRows):  # chosen before
         column, rows = column.base, column.rows[rows]
     chosen = column.nbytes // max(len(column), 1) * len(rows)
     if isinstance(column, np.memmap) and chosen > LARGE:
-        return Rows(column, rows)
+        return MappedRows(column, rows)
     return column[rows]
 
 

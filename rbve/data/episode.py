@@ -61,7 +61,7 @@ def action_names(actions: Sequence[str] | int) -> tuple[str, ...]:
 
 
 # What a row of each column may hold, as kinds of NumPy's dtypes.
-KINDS = {
+_KINDS = {
     "obs": "biuf",
     "action": "iu",
     "reward": "iuf",
@@ -69,7 +69,7 @@ KINDS = {
     "legal": "b",
     "propensity": "f",
 }
-KIND_NAMES = {
+_KIND_NAMES = {
     "biuf": "numbers",
     "iu": "whole numbers",
     "iuf": "numbers",
@@ -121,7 +121,7 @@ def check_shapes(
         )
     if episode.obs.size == 0:
         raise ValueError(f"{where}: observations of shape {episode.obs.shape[1:]} hold no number")
-    for name, kinds in KINDS.items():
+    for name, kinds in _KINDS.items():
         column = getattr(episode, name)
         if column is None:
             continue
@@ -134,5 +134,5 @@ def check_shapes(
         if column.dtype.kind not in kinds or column.shape[1:] != shape:
             raise ValueError(
                 f"{where}: '{name}' holds {column.dtype} of shape {column.shape[1:]} a row; it "
-                f"needs {KIND_NAMES[kinds]} of shape {shape}"
+                f"needs {_KIND_NAMES[kinds]} of shape {shape}"
             )

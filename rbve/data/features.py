@@ -18,13 +18,13 @@ import numpy as np
 from rbve.registry import did_you_mean
 from rbve.schema import is_finite
 
-BOOLS = ("False", "True")
+_BOOLS = ("False", "True")
 Missing = Literal["error", "mean", "indicator"]
 # Texts that say that a value is missing; in a text file, where they are not quoted.
 NULLS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "NULL", "null")
 OTHER = "(other)"  # the level of rare categories
-UNSEEN = -1.0  # the code of a category that is not in the data; datasets hold none
-FAR = 0.1  # of the range of the data, beyond it
+_UNSEEN = -1.0  # the code of a category that is not in the data; datasets hold none
+_FAR = 0.1  # of the range of the data, beyond it
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Feature:
 
     def code(self, value: Any) -> float:
         """The number a dataset holds for a value of the log."""
-        if is_nothing(value) or (str(value).strip() in NULLS and value not in self.categories):
+        if _is_nothing(value) or (str(value).strip() in NULLS and value not in self.categories):
             if self.missing == "error":
                 kind = "finite number" if isinstance(value, float) else "number"
                 kind = kind if self.kind == "number" else "category"
@@ -71,12 +71,12 @@ class Feature:
 
     def _category(self, value: Any) -> float:
         name = category_name(value)
-        if set(self.categories) <= {*BOOLS, OTHER} and name.strip().capitalize() in BOOLS:
+        if set(self.categories) <= {*_BOOLS, OTHER} and name.strip().capitalize() in _BOOLS:
             name = name.strip().capitalize()  # a text file's "true" and "TRUE"
         if name in self.categories:
             return float(self.categories.index(name))
         if self.other:
-            return float(self.categories.index(OTHER)) if OTHER in self.categories else UNSEEN
+            return float(self.categories.index(OTHER)) if OTHER in self.categories else _UNSEEN
         hint = did_you_mean(name, self.categories)
         raise ValueError(
             f"column {self.name!r}: category {name!r} is not in the data the policy learned "
@@ -99,7 +99,7 @@ class Feature:
         with np.errstate(invalid="ignore"):
             if self.kind == "category":
                 return ~np.isnan(values) & ~np.isin(values, np.arange(len(self.categories)))
-            margin = FAR * (self.high - self.low)
+            margin = _FAR * (self.high - self.low)
             return (values < self.low - margin) | (values > self.high + margin)
 
 
@@ -110,7 +110,7 @@ def is_finite32(values: np.ndarray) -> np.ndarray:
     return np.abs(values) <= np.finfo(np.float32).max
 
 
-def is_nothing(value: Any) -> bool:
+def _is_nothing(value: Any) -> bool:
     """None, NaN of any type, and what pandas has for them; no text, which may be a category."""
     return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
 
@@ -185,19 +185,19 @@ class Features:
         return said
 
     def to_json(self) -> list[dict[str, Any]]:
-        return [entry_of(column) for column in self.columns]
+        return [_entry_of(column) for column in self.columns]
 
     @staticmethod
     def from_json(content: Any, where: str) -> Features:
         """`where` opens the message if the content is not what to_json() wrote."""
-        columns = map(column_of, content) if isinstance(content, list) else ()
+        columns = map(_column_of, content) if isinstance(content, list) else ()
         found = tuple(columns)
         if not found or None in found:
             raise ValueError(f"{where}: 'features' is not a list of columns; damaged")
         return Features(tuple(column for column in found if column is not None))
 
 
-def entry_of(column: Feature) -> dict[str, Any]:
+def _entry_of(column: Feature) -> dict[str, Any]:
     """What is not said is the default: no bound, no missing value, no other category."""
     entry: dict[str, Any] = {"name": column.name, "kind": column.kind}
     if column.kind == "category":
@@ -211,7 +211,7 @@ def entry_of(column: Feature) -> dict[str, Any]:
     return entry
 
 
-def column_of(entry: Any) -> Feature | None:
+def _column_of(entry: Any) -> Feature | None:
     """None where the entry is not what entry_of() wrote."""
     if not isinstance(entry, dict) or type(entry.get("name")) is not str:
         return None

@@ -24,7 +24,7 @@ from rbve.data.episode import NO_ACTION
 from rbve.data.npy import Archive, Member
 from rbve.data.source import PART_BYTES, Source
 
-NAMES = {
+_NAMES = {
     "obs": ("observations",),
     "action": ("actions",),
     "reward": ("rewards",),
@@ -33,19 +33,19 @@ NAMES = {
     "done": ("dones",),
     "next_obs": ("next_observations",),
 }
-ENDS = ("terminated", "truncated", "done")
-MAX_ACTIONS = 4096
+_ENDS = ("terminated", "truncated", "done")
+_MAX_ACTIONS = 4096
 WORK_BYTES = 64  # of a row beside its observations, while it is worked on
 
-Chunk = dict[str, np.ndarray]
+_Chunk = dict[str, np.ndarray]
 
 
 def read(path: Path) -> Source:
     with Archive(path) as archive:
-        members = open_arrays(archive)
+        members = _open_arrays(archive)
         rows = members["action"].rows
         notes: list[str] = []
-        actions = action_set(members["action"], notes)
+        actions = _action_set(members["action"], notes)
     if "done" in members and not {"terminated", "truncated"} & set(members):
         notes.append(
             "ends marked by 'dones' count as terminated; if time limits are among them, save "
@@ -56,16 +56,16 @@ def read(path: Path) -> Source:
     def parts() -> Iterator[Dataset]:
         nonlocal done
         with Archive(path) as archive:
-            for part in Cutter(open_arrays(archive), actions, path, notes).parts():
+            for part in _Cutter(_open_arrays(archive), actions, path, notes).parts():
                 yield part
                 done += part.num_transitions
 
     return Source(parts(), rows, lambda: done, notes)
 
 
-def open_arrays(archive: Archive) -> dict[str, Member]:
+def _open_arrays(archive: Archive) -> dict[str, Member]:
     members = {}
-    for role, names in NAMES.items():
+    for role, names in _NAMES.items():
         found = [name for name in names if name in archive.names]
         if len(found) > 1:
             raise ValueError(
@@ -78,21 +78,21 @@ def open_arrays(archive: Archive) -> dict[str, Member]:
                 f"{archive.path}: lacks the array {names[0]!r}; it holds "
                 f"{', '.join(archive.names) or 'none'}"
             )
-    if not set(ENDS) & set(members):
+    if not set(_ENDS) & set(members):
         raise ValueError(
             f"{archive.path}: no array says where episodes end; save 'terminals' (1 where an "
             "episode ended) and 'timeouts' (1 where it was cut off)"
         )
-    check_arrays(members, archive)
+    _check_arrays(members, archive)
     return members
 
 
-def check_arrays(members: dict[str, Member], archive: Archive) -> None:
+def _check_arrays(members: dict[str, Member], archive: Archive) -> None:
     obs, action = members["obs"], members["action"]
     for role, member in members.items():
         if member.rows != action.rows:
             raise ValueError(
-                f"{member.where} has {member.rows} rows and {NAMES['action'][0]!r} {action.rows}; "
+                f"{member.where} has {member.rows} rows and {_NAMES['action'][0]!r} {action.rows}; "
                 "flat arrays have one row per decision"
             )
         if role not in ("obs", "next_obs") and member.row_shape not in ((), (1,)):
@@ -112,10 +112,10 @@ def check_arrays(members: dict[str, Member], archive: Archive) -> None:
         )
 
 
-def action_set(member: Member, notes: list[str]) -> tuple[str, ...]:
-    occurs = np.zeros(MAX_ACTIONS, bool)
+def _action_set(member: Member, notes: list[str]) -> tuple[str, ...]:
+    occurs = np.zeros(_MAX_ACTIONS, bool)
     while member.left:
-        occurs[action_ids(member)] = True
+        occurs[_action_ids(member)] = True
     count = int(np.flatnonzero(occurs)[-1]) + 1
     text = f"{count} actions, as ids 0 to {count - 1} occur"
     if holes := [str(index) for index in np.flatnonzero(~occurs[:count])]:
@@ -124,22 +124,22 @@ def action_set(member: Member, notes: list[str]) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
 
 
-def action_ids(member: Member, count: int = PART_BYTES // WORK_BYTES) -> np.ndarray:
+def _action_ids(member: Member, count: int = PART_BYTES // WORK_BYTES) -> np.ndarray:
     """The next actions, which are ids, perhaps stored as floats."""
     first = member.rows - member.left
     values = member.take(count).reshape(-1)
     with np.errstate(invalid="ignore"):
-        whole = (values >= 0) & (values < MAX_ACTIONS) & (np.floor(values) == values)
+        whole = (values >= 0) & (values < _MAX_ACTIONS) & (np.floor(values) == values)
     if not whole.all():
         row = int(np.argmin(whole))
         raise ValueError(
             f"{member.where}, row {first + row}: action {values[row]}; actions are ids of a "
-            f"discrete set, whole numbers from 0, below {MAX_ACTIONS}"
+            f"discrete set, whole numbers from 0, below {_MAX_ACTIONS}"
         )
     return values.astype(np.int32)
 
 
-def flags(member: Member, count: int) -> np.ndarray:
+def _flags(member: Member, count: int) -> np.ndarray:
     first = member.rows - member.left
     values = member.take(count).reshape(-1)
     wrong = (values != 0) & (values != 1)
@@ -151,7 +151,7 @@ def flags(member: Member, count: int) -> np.ndarray:
     return values.astype(bool)
 
 
-class Cutter:
+class _Cutter:
     """Cuts the arrays into episodes; each part is built from the rows of one or more chunks."""
 
     def __init__(
@@ -166,7 +166,7 @@ class Cutter:
         }
 
     def parts(self) -> Iterator[Dataset]:
-        held: list[Chunk] = []  # rows of an episode that goes on
+        held: list[_Chunk] = []  # rows of an episode that goes on
         for chunk, following in pairwise(chain(self.chunks(), [{}])):
             self.mark_breaks(chunk, following)
             ends = np.flatnonzero(chunk["end"])
@@ -190,24 +190,24 @@ class Cutter:
                 "observation of the next row: episodes are cut there, truncated"
             )
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[_Chunk]:
         members = self.members
         row_bytes = WORK_BYTES + sum(member.row_bytes for member in members.values())
         size = max(1, PART_BYTES // 2 // row_bytes)  # two are held at a time
         while members["action"].left:
             chunk = {
                 "obs": members["obs"].take(size),
-                "action": action_ids(members["action"], size),
+                "action": _action_ids(members["action"], size),
                 "reward": members["reward"].take(size).reshape(-1),
             }
             if "next_obs" in members:
                 chunk["next_obs"] = members["next_obs"].take(size)
-            found = {role: flags(members[role], size) for role in ENDS if role in members}
+            found = {role: _flags(members[role], size) for role in _ENDS if role in members}
             chunk["end"] = np.logical_or.reduce(list(found.values()))
-            chunk["terminated"] = terminations(found)
+            chunk["terminated"] = _terminations(found)
             yield chunk
 
-    def mark_breaks(self, chunk: Chunk, following: Chunk) -> None:
+    def mark_breaks(self, chunk: _Chunk, following: _Chunk) -> None:
         if "next_obs" not in chunk:
             return
         after = chunk["obs"][1:]
@@ -218,7 +218,7 @@ class Cutter:
         chunk["end"][: len(after)] |= broken
         self.breaks += int(broken.sum())
 
-    def part(self, table: Chunk) -> Dataset:
+    def part(self, table: _Chunk) -> Dataset:
         last = np.flatnonzero(table["end"])  # rows of last decisions
         lengths = np.diff(last, prepend=-1) + 1
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -251,7 +251,7 @@ class Cutter:
         return dataset
 
 
-def terminations(found: Chunk) -> np.ndarray:
+def _terminations(found: _Chunk) -> np.ndarray:
     """Which ends are true ones: 'dones' alone cannot tell, and marks time limits too."""
     if "terminated" in found:
         return found["terminated"]
@@ -260,7 +260,7 @@ def terminations(found: Chunk) -> np.ndarray:
     return np.zeros(len(found["truncated"]), bool)
 
 
-def joined(held: list[Chunk]) -> Chunk:
+def joined(held: list[_Chunk]) -> _Chunk:
     if len(held) == 1:
         return held[0]
     return {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}

@@ -26,7 +26,7 @@ def gather(
 
     def parts() -> Iterator[Dataset]:
         nonlocal done
-        for held in groups(alike(episodes, path)):
+        for held in groups(_alike(episodes, path)):
             yield Dataset.from_episodes(
                 held, actions, provenance, features, where=f"{path}: ", first=done
             )
@@ -50,7 +50,7 @@ def groups(episodes: Iterable[Episode], most: int = PART_BYTES) -> Iterator[list
         yield held
 
 
-def alike(episodes: Iterable[Episode], path: Path) -> Iterator[Episode]:
+def _alike(episodes: Iterable[Episode], path: Path) -> Iterator[Episode]:
     """All with the columns and the type of observations of the first one."""
     first: Episode | None = None
     for index, episode in enumerate(episodes):

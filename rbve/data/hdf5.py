@@ -17,11 +17,11 @@ import numpy as np
 
 from rbve.data.manifest import NUMBERS
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 PACKED = 1100  # deflate, the usual filter, makes data at most about 1030 times smaller
-REFERENCE = struct.Struct("<IQI")  # a value of variable length: size, heap's address, index
-HEAP = struct.Struct("<4sB3xQ")  # "GCOL", version, size
-HEAP_ENTRY = struct.Struct("<HHxxxxQ")  # index, references, size; then the bytes, padded to 8
+_REFERENCE = struct.Struct("<IQI")  # a value of variable length: size, heap's address, index
+_HEAP = struct.Struct("<4sB3xQ")  # "GCOL", version, size
+_HEAP_ENTRY = struct.Struct("<HHxxxxQ")  # index, references, size; then the bytes, padded to 8
 
 
 def require_h5py() -> Any:
@@ -36,7 +36,7 @@ def is_hdf5(path: Path) -> bool:
     if not path.is_file():
         return False
     with open(path, "rb") as file:
-        return file.read(len(SIGNATURE)) == SIGNATURE
+        return file.read(len(_SIGNATURE)) == _SIGNATURE
 
 
 @contextlib.contextmanager
@@ -106,7 +106,7 @@ class Group(NamedTuple):
             raise ValueError(f"{self.where}: {name!r} is not a group; damaged")
         return self._replace(id=found, where=where or self.where)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> _Column:
         """A dataset that lies in this file and is no larger than what the file holds."""
         h5d = require_h5py().h5d
         found = self.member(name)
@@ -127,7 +127,7 @@ class Group(NamedTuple):
             raise ValueError(f"{where} is empty")
         if max(math.prod(shape), math.prod(chunk)) * dtype.itemsize > held:
             raise ValueError(f"{where}: shape {shape} is more than the file holds; damaged")
-        return Column(found, shape, dtype, where, self.path, chunk, filters)
+        return _Column(found, shape, dtype, where, self.path, chunk, filters)
 
     def numbers(self, name: str) -> np.ndarray:
         return self.column(name).numbers()
@@ -149,7 +149,7 @@ class Group(NamedTuple):
         return value.item()
 
 
-class Column(NamedTuple):
+class _Column(NamedTuple):
     """A dataset of a file, not read yet."""
 
     id: Any
@@ -174,13 +174,13 @@ class Column(NamedTuple):
         if self.dtype.kind != "O":
             return [row.tobytes() for row in np.atleast_1d(self.numbers())]
         with named(self.where), open(self.path, "rb") as file:
-            heaps = Heaps(file, self.path.stat().st_size)
+            heaps = _Heaps(file, self.path.stat().st_size)
             references = self.references(file)
-            return [heaps.value(*reference) for reference in REFERENCE.iter_unpack(references)]
+            return [heaps.value(*reference) for reference in _REFERENCE.iter_unpack(references)]
 
     def references(self, file: BinaryIO) -> bytes:
         """Those of values of variable length, as they lie in the file."""
-        count, size = math.prod(self.shape), REFERENCE.size
+        count, size = math.prod(self.shape), _REFERENCE.size
         if self.chunk == (0,):
             file.seek(self.id.get_offset())
             return file.read(count * size)
@@ -198,7 +198,7 @@ class Column(NamedTuple):
         return bytes(references)
 
 
-class Heaps:
+class _Heaps:
     """Values of variable length, from the heaps in which they lie."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
@@ -222,18 +222,18 @@ class Heaps:
     def entries(self, address: int) -> dict[int, tuple[int, int]]:
         """Where each entry of a heap lies and how long it is, by its index."""
         self.file.seek(address)
-        signature, _, size = HEAP.unpack(self.file.read(HEAP.size))
+        signature, _, size = _HEAP.unpack(self.file.read(_HEAP.size))
         self.heap_bytes_left -= size
         if signature != b"GCOL" or self.heap_bytes_left < 0:
             raise ValueError("no heap where its values should lie")
-        heap = self.file.read(max(size - HEAP.size, 0))
+        heap = self.file.read(max(size - _HEAP.size, 0))
         found = {}
         place = 0
-        while place + HEAP_ENTRY.size <= len(heap):
-            index, _, held = HEAP_ENTRY.unpack_from(heap, place)
+        while place + _HEAP_ENTRY.size <= len(heap):
+            index, _, held = _HEAP_ENTRY.unpack_from(heap, place)
             if index == 0:  # free space, always the last entry
                 break
-            place += HEAP_ENTRY.size
-            found[index] = (address + HEAP.size + place, min(held, len(heap) - place))
+            place += _HEAP_ENTRY.size
+            found[index] = (address + _HEAP.size + place, min(held, len(heap) - place))
             place += held + -held % 8
         return found

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def opencv() -> Any:
@@ -40,7 +40,7 @@ def decode(pngs: Sequence[memoryview], shape: tuple[int, ...]) -> np.ndarray:
     cv2 = opencv()
     frames = np.empty((len(pngs), *shape), np.uint8)
     for index, png in enumerate(pngs):
-        width, height = check(png, index)
+        width, height = _check(png, index)
         if (height, width) != shape[:2]:
             raise ValueError(
                 f"frame {index} has {height} × {width} pixels; it needs {shape[0]} × {shape[1]}"
@@ -60,10 +60,10 @@ def decode(pngs: Sequence[memoryview], shape: tuple[int, ...]) -> np.ndarray:
     return frames
 
 
-def check(png: memoryview, index: int) -> tuple[int, int]:
+def _check(png: memoryview, index: int) -> tuple[int, int]:
     """(width, height), after the chunks' checksums: decoders print what they meet, or go on."""
     broken = ValueError(f"frame {index} is not a whole PNG image")
-    if png[:8] != SIGNATURE or png[12:16] != b"IHDR" or png[-8:-4] != b"IEND":
+    if png[:8] != _SIGNATURE or png[12:16] != b"IHDR" or png[-8:-4] != b"IEND":
         raise broken
     at = 8
     while at < len(png):

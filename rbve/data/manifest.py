@@ -40,13 +40,13 @@ FIELDS = {
     "columns": dict,
     "provenance": dict,
 }
-NUMBER, TEXT = (schema.FINITE, None), (str, None)
+_NUMBER, _TEXT = (schema.FINITE, None), (str, None)
 # Entries of the provenance that are used; the rest is free.
 PROVENANCE = {
-    **dict.fromkeys(("env?", "behaviour?", "format?", "rewards?"), TEXT),
-    **dict.fromkeys(("noise?", "epsilon?", "keep?", "late_return?"), NUMBER),
+    **dict.fromkeys(("env?", "behaviour?", "format?", "rewards?"), _TEXT),
+    **dict.fromkeys(("noise?", "epsilon?", "keep?", "late_return?"), _NUMBER),
     "recorded_episodes?": (int, None),
-    "reference?": ({"online?": NUMBER, "random?": NUMBER, "source?": TEXT}, None),
+    "reference?": ({"online?": _NUMBER, "random?": _NUMBER, "source?": _TEXT}, None),
     "policy?": ({"job?": {"data?": dict}}, None),
     "agent?": (dict, None),
     "select?": (list, None),
@@ -96,7 +96,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{file}: schema {manifest.get('schema')!r}, and this version reads schema {SCHEMA}"
         )
-    check_fields(manifest, FIELDS, f"{file}")
+    _check_fields(manifest, FIELDS, f"{file}")
     check_provenance(manifest["provenance"], f"{file}")
     if manifest["episodes"] <= 0 or manifest["rows"] <= 0:
         raise ValueError(f"{path}: the dataset is empty (no complete episode); record again")
@@ -109,11 +109,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
         if name not in manifest["columns"] and not older:
             raise ValueError(f"{file}: lists no column {name!r}; damaged")
     for name, column in manifest["columns"].items():
-        check_column(name, column, len(names), f"{file}: column {name!r}")
+        _check_column(name, column, len(names), f"{file}: column {name!r}")
     return manifest
 
 
-def check_fields(content: Any, fields: dict[str, type], where: str) -> None:
+def _check_fields(content: Any, fields: dict[str, type], where: str) -> None:
     for name, kind in fields.items():
         if not isinstance(content, dict) or type(content.get(name)) is not kind:
             raise ValueError(f"{where}: {name!r} is missing or no {kind.__name__}; damaged")
@@ -123,7 +123,7 @@ def read_provenance(path: Path) -> dict[str, Any]:
     """How the data of a store came to be."""
     file = path / MANIFEST
     manifest = read_json(file)
-    check_fields(manifest, {"provenance": dict}, f"{file}")
+    _check_fields(manifest, {"provenance": dict}, f"{file}")
     check_provenance(manifest["provenance"], f"{file}")
     return manifest["provenance"]
 
@@ -134,8 +134,8 @@ def check_provenance(provenance: dict[str, Any], where: str) -> None:
     schema.check(provenance, PROVENANCE, where)
 
 
-def check_column(name: str, column: Any, num_actions: int, where: str) -> None:
-    check_fields(column, COLUMN_FIELDS, where)
+def _check_column(name: str, column: Any, num_actions: int, where: str) -> None:
+    _check_fields(column, COLUMN_FIELDS, where)
     if name not in (*ROW_COLUMNS, *EPISODE_COLUMNS):
         raise ValueError(f"{where}: this version knows no such column")
     if column["file"] != f"{name}.bin":

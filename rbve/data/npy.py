@@ -23,14 +23,14 @@ from numpy.lib import format as npy
 
 from rbve.data.manifest import NUMBERS
 
-ENDING = ".npy"
-PACKED = 1100  # deflate makes data at most about 1030 times smaller
-PIECE = 1 << 20  # bytes inflated at a time
-READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_ENDING = ".npy"
+_PACKED = 1100  # deflate makes data at most about 1030 times smaller
+_PIECE = 1 << 20  # bytes inflated at a time
+_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 AGAIN = "the file is damaged, copy or save it again"
 
 # What zipfile and NumPy raise on files that are not what they claim.
-DAMAGE = (
+_DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -50,7 +50,7 @@ DAMAGE = (
 def named(where: str) -> Iterator[None]:
     try:
         yield
-    except DAMAGE as error:
+    except _DAMAGE as error:
         said = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
         raise ValueError(f"{where}: cannot be read ({said}); {AGAIN}") from None
 
@@ -69,7 +69,7 @@ class Archive:
             self.file.close()
             raise
         self.names = [
-            name.removesuffix(ENDING) for name in self.zip.namelist() if name.endswith(ENDING)
+            name.removesuffix(_ENDING) for name in self.zip.namelist() if name.endswith(_ENDING)
         ]
 
     def __enter__(self) -> Archive:
@@ -90,7 +90,7 @@ class Member:
         self.name, self.where = name, f"{archive.path}: array {name!r}"
         if name not in archive.names:
             raise ValueError(f"{self.where} is missing; there are {', '.join(archive.names)}")
-        entry = archive.zip.getinfo(name + ENDING)
+        entry = archive.zip.getinfo(name + _ENDING)
         self.refuse_absurd(entry, archive.size)
         with named(self.where):
             self.stream: Any = archive.zip.open(entry)
@@ -123,7 +123,7 @@ class Member:
                 f"{self.where} is compressed in a way NumPy does not write; save it again with "
                 "np.savez_compressed"
             )
-        packed = PACKED if entry.compress_type == zipfile.ZIP_DEFLATED else 1
+        packed = _PACKED if entry.compress_type == zipfile.ZIP_DEFLATED else 1
         if entry.compress_size > size or entry.file_size > packed * entry.compress_size:
             raise ValueError(
                 f"{self.where} claims {entry.file_size} bytes in {entry.compress_size} of a file "
@@ -132,12 +132,12 @@ class Member:
 
     def header(self) -> tuple[tuple[int, ...], bool, np.dtype]:
         version = npy.read_magic(self.stream)
-        if version not in READERS:
+        if version not in _READERS:
             raise ValueError(f"version {version} of the array's header, which holds no numbers")
         try:
             with warnings.catch_warnings():  # Python warns of what stands in a damaged header
                 warnings.simplefilter("ignore")
-                return READERS[version](self.stream)
+                return _READERS[version](self.stream)
         except MemoryError:  # Python's parser gave up; the header has 10,000 characters at most
             raise ValueError("the array's header is not one") from None
 
@@ -147,8 +147,8 @@ class Member:
         found = np.empty((count, *self.row_shape), self.dtype)
         view = found.reshape(-1).view(np.uint8).data
         with named(self.where):
-            for start in range(0, len(view), PIECE):
-                fill(self.stream, view[start : start + PIECE])
+            for start in range(0, len(view), _PIECE):
+                _fill(self.stream, view[start : start + _PIECE])
             self.left -= count
             if self.left == 0:
                 self.stream.read(1)  # the end, where the checksum is compared
@@ -157,7 +157,7 @@ class Member:
         return found if self.dtype.isnative else found.astype(self.dtype.newbyteorder("="))
 
 
-def fill(stream: BinaryIO, view: memoryview) -> None:
+def _fill(stream: BinaryIO, view: memoryview) -> None:
     while len(view):
         data = stream.read(len(view))
         if not data:
@@ -197,9 +197,9 @@ class Spool:
                     "shape": (self.counts[name], *row_shape),
                 }
                 # Equal data gives equal files: the entry's date is the earliest a zip can hold.
-                entry = zipfile.ZipInfo(name + ENDING)
+                entry = zipfile.ZipInfo(name + _ENDING)
                 with archive.open(entry, "w", force_zip64=True) as stream:
                     npy.write_array_header_1_0(stream, header)
                     with open(self.folder / name, "rb") as column:
-                        shutil.copyfileobj(column, stream, PIECE)
+                        shutil.copyfileobj(column, stream, _PIECE)
                 (self.folder / name).unlink()

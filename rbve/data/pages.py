@@ -9,7 +9,7 @@ from typing import Any
 # may be as large as it likes, unless it is mostly air; and constant columns repeat a value in
 # no bytes at all, though not all columns of a log are constant.
 MAX_CHUNK = 1 << 28  # bytes of a column in a row group that may shrink to nothing
-MAX_RATIO = 100  # decompressed to compressed, beyond that
+_MAX_RATIO = 100  # decompressed to compressed, beyond that
 MANY_VALUES = 1 << 26  # numbers that a file may hold whatever its size
 MAX_VALUES = 1000  # for each byte of a file, beyond that
 
@@ -26,7 +26,7 @@ def absurdity(metadata: Any, size: int, columns: Collection[str] | None = None) 
                 continue
             values += chunk.num_values
             packed, unpacked = chunk.total_compressed_size, chunk.total_uncompressed_size
-            if packed > size or unpacked > max(MAX_CHUNK, MAX_RATIO * packed):
+            if packed > size or unpacked > max(MAX_CHUNK, _MAX_RATIO * packed):
                 return f"column {path!r} claims {unpacked:,} bytes in {packed:,} of {size:,}"
     if values > max(MANY_VALUES, MAX_VALUES * size):
         return f"claims {values:,} values in {size:,} bytes"

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from rbve.data.dataset import Rows
+from rbve.data.dataset import MappedRows
 
 
 class ReadAhead:
     """Hints about one column; without a map beneath it, or without hints on the system, nothing."""
 
     def __init__(self, column: Any) -> None:
-        self._rows = column.rows if isinstance(column, Rows) else None
-        base = column.base if isinstance(column, Rows) else column
+        self._rows = column.rows if isinstance(column, MappedRows) else None
+        base = column.base if isinstance(column, MappedRows) else column
         self._map = getattr(base, "_mmap", None) if hasattr(mmap, "MADV_WILLNEED") else None
         self._row_bytes = base.nbytes // max(len(base), 1)
         self._end = base.nbytes

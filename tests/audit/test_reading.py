@@ -11,7 +11,7 @@ import pytest
 
 from rbve.audit import audit, reading, sample
 from rbve.data import Dataset, Episode
-from rbve.data.dataset import Rows
+from rbve.data.dataset import MappedRows
 
 
 class Counting:
@@ -108,7 +108,7 @@ def test_mapped_columns_and_chosen_rows(walk_log: Dataset, tmp_path: Path) -> No
     file[:] = walk_log.obs
     expected = audit(walk_log)
     assert audit(replace(walk_log, obs=file)) == expected
-    rows = Rows(file, np.arange(len(file)))
+    rows = MappedRows(file, np.arange(len(file)))
     assert audit(replace(walk_log, obs=rows)) == expected
 
 

@@ -18,7 +18,7 @@ from support.cli import run
 from rbve import rows
 from rbve.cli import _parse
 from rbve.data import Episode, load
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import StoreWriter
 from rbve.training.member import PREVIOUS
 from rbve.training.run import CHECKPOINT, POLICY
 
@@ -307,13 +307,13 @@ def test_bad_input_is_one_line(
 
 
 def test_an_empty_store(tmp_path: Path) -> None:
-    Writer(tmp_path / "empty", 3)
+    StoreWriter(tmp_path / "empty", 3)
     assert "empty" in complain("inspect", tmp_path / "empty")
     assert "empty" in complain("train", tmp_path / "empty", "--out", tmp_path / "runs")
 
 
 def test_not_a_number_is_not_recorded(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "store", 2)
+    writer = StoreWriter(tmp_path / "store", 2)
     episode = Episode.from_steps(np.zeros((3, 2)), [0, 1], [0.0, float("nan")], True)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="episode 0, step 1: the reward is not finite"):
         writer.append([episode])

@@ -339,7 +339,7 @@ def test_chosen_rows_of_large_columns_stay_on_disk(
     expected = held.filter_by_return("below").subsample(0.5)
     monkeypatch.setattr(dataset, "LARGE", 0)
     found = mapped.filter_by_return("below").subsample(0.5)
-    assert isinstance(found.obs, dataset.Rows)
+    assert isinstance(found.obs, dataset.MappedRows)
     assert found.obs.base is mapped.obs  # chosen twice, read once
     assert ids(found) == ids(expected)
     for index in range(expected.num_episodes):

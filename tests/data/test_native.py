@@ -21,7 +21,7 @@ from support.stores import (
 from rbve import files
 from rbve.data.dataset import NO_ACTION, Dataset, Episode
 from rbve.data.formats import load, native, write
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import StoreWriter
 from rbve.data.manifest import MANIFEST, fingerprint
 from rbve.data.source import Source
 
@@ -107,7 +107,7 @@ def test_rows_stay_on_disk(store: Path) -> None:
 
 @pytest.mark.parametrize("sizes", [[12], [1] * 12, [5, 1, 6], [0, 11, 0, 1]])
 def test_appending_equals_writing_at_once(tmp_path: Path, store: Path, sizes: list[int]) -> None:
-    writer = Writer(tmp_path / "appended", ["left", "stay", "right"])
+    writer = StoreWriter(tmp_path / "appended", ["left", "stay", "right"])
     index = 0
     for size in sizes:
         writer.append([numbered(index + k) for k in range(size)])
@@ -142,7 +142,7 @@ def test_a_loaded_part_can_be_written(tmp_path: Path, store: Path) -> None:
 
 
 def test_a_wrong_episode_is_named_and_not_stored(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "data", 3)
+    writer = StoreWriter(tmp_path / "data", 3)
     writer.append([numbered(0)])
     bad = numbered(2)._replace(action=np.array([0, 3, 1, NO_ACTION]))
     with pytest.raises(ValueError, match=r"data: episode 2, step 1: action 3 is not one"):
@@ -154,7 +154,7 @@ def test_a_wrong_episode_is_named_and_not_stored(tmp_path: Path) -> None:
 
 
 def test_columns_come_with_every_episode_or_none(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "data", 3)
+    writer = StoreWriter(tmp_path / "data", 3)
     with pytest.raises(ValueError, match="data: episode 1 lacks 'legal'"):
         writer.append([numbered(0), numbered(1)._replace(legal=None)])
     writer.append([numbered(0)])
@@ -164,13 +164,15 @@ def test_columns_come_with_every_episode_or_none(tmp_path: Path) -> None:
 
 
 def test_observations_are_not_squeezed_into_a_smaller_dtype(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "data", 3)
+    writer = StoreWriter(tmp_path / "data", 3)
     writer.append([numbered(0)])
     wide = numbered(1)._replace(obs=np.full((3, 2, 3), 0.5))
     with pytest.raises(ValueError, match=r"episodes from 1 on have observations of float64.*\|u1"):
         writer.append([wide])
     with pytest.raises(ValueError, match="cannot hold"):
-        Writer(tmp_path / "long", 3).append([wide._replace(obs=wide.obs.astype(np.longdouble))])
+        StoreWriter(tmp_path / "long", 3).append(
+            [wide._replace(obs=wide.obs.astype(np.longdouble))]
+        )
 
 
 def test_observations_beyond_32_bits_are_named(tmp_path: Path) -> None:
@@ -191,11 +193,11 @@ def test_a_dataset_is_overwritten_only_on_demand(store: Path) -> None:
     with pytest.raises(ValueError, match="data: already holds a dataset; pass --overwrite"):
         write(numbered_dataset(3), store)
     with pytest.raises(ValueError, match="data: already holds a dataset; pass --overwrite"):
-        Writer(store, 3)
+        StoreWriter(store, 3)
     assert_same(load(store), numbered_dataset(12))
     write(numbered_dataset(3), store, overwrite=True)
     assert_same(load(store), numbered_dataset(3))
-    Writer(store, ["left", "stay", "right"], overwrite=True).append([numbered(0)])
+    StoreWriter(store, ["left", "stay", "right"], overwrite=True).append([numbered(0)])
     assert_same(load(store), numbered_dataset(1))
 
 
@@ -233,7 +235,7 @@ def test_another_folder_is_never_deleted(
     with pytest.raises(ValueError, match="mine: the folder is not empty and holds no dataset"):
         write(numbered_dataset(2), folder, overwrite=overwrite)
     with pytest.raises(ValueError, match="mine: the folder is not empty and holds no dataset"):
-        Writer(folder, 3, overwrite=overwrite)
+        StoreWriter(folder, 3, overwrite=overwrite)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
@@ -246,7 +248,7 @@ def test_files_kept_beside_the_columns_are_not_deleted(store: Path) -> None:
         with pytest.raises(ValueError, match="not a file of the dataset around it"):
             write(numbered_dataset(2), store, overwrite=True)
         with pytest.raises(ValueError, match="not a file of the dataset around it"):
-            Writer(store, 3, overwrite=True)
+            StoreWriter(store, 3, overwrite=True)
     assert (store / "thesis.txt").read_text() == "three years of work"
     assert_same(load(store), numbered_dataset(12))
 
@@ -256,7 +258,7 @@ def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="file: exists and is not a folder"):
         write(numbered_dataset(1), tmp_path / "file", overwrite=True)
     assert (tmp_path / "file").read_text() == "mine"
-    for go in (lambda path: write(numbered_dataset(1), path), lambda path: Writer(path, 3)):
+    for go in (lambda path: write(numbered_dataset(1), path), lambda path: StoreWriter(path, 3)):
         with pytest.raises((OSError, ValueError)):
             go(tmp_path / "file" / "below" / "data")
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

@@ -23,7 +23,7 @@ from support.stores import (
 
 from rbve.data.dataset import Dataset
 from rbve.data.formats import load, native, write
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import StoreWriter
 from rbve.data.manifest import MANIFEST
 
 # A full disk
@@ -50,7 +50,7 @@ def test_a_full_disk_costs_only_the_last_append(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
 ) -> None:
     disk = FullDisk(monkeypatch)
-    writer = Writer(tmp_path / "data", ["left", "stay", "right"])
+    writer = StoreWriter(tmp_path / "data", ["left", "stay", "right"])
     writer.append([numbered(0), numbered(1)])
     disk.left = calls
     with pytest.raises(OSError, match="No space left"):
@@ -67,7 +67,7 @@ def test_a_full_disk_costs_only_the_last_append(
 def test_half_a_column_costs_only_the_last_append(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str
 ) -> None:
-    writer = Writer(tmp_path / "data", ["left", "stay", "right"])
+    writer = StoreWriter(tmp_path / "data", ["left", "stay", "right"])
     writer.append([numbered(0), numbered(1)])
 
     def open_almost_full(path: Path, mode: str) -> Any:
@@ -115,7 +115,7 @@ def test_a_failed_first_append_can_be_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = FullDisk(monkeypatch)
-    writer = Writer(tmp_path / "data", 3)
+    writer = StoreWriter(tmp_path / "data", 3)
     disk.left = 2
     with pytest.raises(OSError, match="No space left"):
         writer.append([numbered(0)])
@@ -131,11 +131,11 @@ RECORDER = """
 import sys
 import numpy as np
 from rbve.data.dataset import NO_ACTION, Episode
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import StoreWriter
 
 {numbered}
 
-writer = Writer(sys.argv[1], ["left", "stay", "right"])
+writer = StoreWriter(sys.argv[1], ["left", "stay", "right"])
 print("ready", flush=True)
 index = 0
 while True:

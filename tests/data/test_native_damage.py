@@ -20,7 +20,7 @@ from support.stores import (
 
 from rbve.data.dataset import OPTIONAL_COLUMNS, Dataset
 from rbve.data.formats import load, write
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import StoreWriter
 from rbve.data.manifest import MANIFEST
 
 # Damage
@@ -78,7 +78,7 @@ def test_there_is_no_dataset(tmp_path: Path) -> None:
 
 
 def test_an_empty_dataset_is_refused(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "data", 3)
+    writer = StoreWriter(tmp_path / "data", 3)
     with pytest.raises(ValueError, match="data: the dataset is empty"):
         load(tmp_path / "data")
     writer.append([])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rbve.training.spec import Job
 from support.cli import run
 
 import rbve

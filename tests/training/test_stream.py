@@ -223,7 +223,7 @@ def test_hints_cover_the_rows_that_are_read(
     data = load(tmp_path / "data")
     if chosen:  # a selection that stays on disk
         data = data.select(np.arange(data.num_episodes)[::-1], "turned")
-        assert isinstance(data.obs, dataset.Rows)
+        assert isinstance(data.obs, dataset.MappedRows)
     columns = table.transition_table([data], View(), "state", stack=3, in_memory=False).columns[0]
     ahead = ReadAhead(data.obs)
     hints: list[tuple[int, int]] = []

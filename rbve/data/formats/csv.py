@@ -23,11 +23,11 @@ __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
 
 Options = LogOptions
 SUFFIX = ".csv"
-SUFFIXES = tuple(f"{each}{extra}" for each in (SUFFIX, ".tsv") for extra in ("", *COMPRESSION))
+_SUFFIXES = tuple(f"{each}{extra}" for each in (SUFFIX, ".tsv") for extra in ("", *COMPRESSION))
 
 
 def recognises(path: Path) -> bool:
-    return path.name.lower().endswith(SUFFIXES) and path.is_file()
+    return path.name.lower().endswith(_SUFFIXES) and path.is_file()
 
 
 def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refuse) -> Source:
@@ -37,10 +37,10 @@ def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refu
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
-    write_file(source, path, overwrite, open_writer, flat=True)
+    write_file(source, path, overwrite, _open_writer, flat=True)
 
 
-class Writer:
+class _CsvWriter:
     """Writes numbers so that reading them gives the same: single floats as the doubles they are."""
 
     def __init__(self, file: Any, first: pa.Table, part: Dataset) -> None:
@@ -73,5 +73,5 @@ def categories(part: Dataset) -> list[str]:
     return [name for column in columns for name in column.categories]
 
 
-def open_writer(file: Any, first: pa.Table, part: Dataset) -> Writer:
-    return Writer(file, first, part)
+def _open_writer(file: Any, first: pa.Table, part: Dataset) -> _CsvWriter:
+    return _CsvWriter(file, first, part)

@@ -17,8 +17,8 @@ from rbve.data.gather import gather
 from rbve.data.hdf5 import Group, is_hdf5, opened
 from rbve.data.source import Source
 
-MOST_ACTIONS = 1 << 16  # ids beyond are taken for damage
-VERSION_1 = ("observations", "actions", "rewards", "terminals")
+_MOST_ACTIONS = 1 << 16  # ids beyond are taken for damage
+_VERSION_1 = ("observations", "actions", "rewards", "terminals")
 
 
 def recognises(path: Path) -> bool:
@@ -26,29 +26,29 @@ def recognises(path: Path) -> bool:
         return False
     try:
         with opened(path) as file:
-            return is_dump(file) or is_version_1(file)
+            return _is_dump(file) or _is_version_1(file)
     except ValueError:  # damaged, as read() will say
         return True
 
 
-def is_dump(file: Group) -> bool:
+def _is_dump(file: Group) -> bool:
     return all(map(file.has, ("version", "columns", "num_episodes")))
 
 
-def is_version_1(file: Group) -> bool:
-    return all(map(file.has, VERSION_1))
+def _is_version_1(file: Group) -> bool:
+    return all(map(file.has, _VERSION_1))
 
 
 def read(path: Path) -> Source:
     if not is_hdf5(path):
         raise ValueError(f"{path}: not an HDF5 file, so not a replay buffer of d3rlpy")
     with opened(path) as file:
-        episodes, version = check_kind(file, path)
-        seen = actions_seen(file, episodes, path)
+        episodes, version = _check_kind(file, path)
+        seen = _actions_seen(file, episodes, path)
     missing = [str(action) for action in range(len(seen)) if not seen[action]]
     actions = tuple(map(str, range(len(seen))))
     provenance = {"source": path.name, "format": "d3rlpy", "version": version}
-    source = gather(episodes_of(path, episodes), path, actions, provenance, episodes)
+    source = gather(_episodes_of(path, episodes), path, actions, provenance, episodes)
     source.notes.append(
         f"{path}: d3rlpy keeps no final observation, so the last decision of a truncated episode "
         "counts in returns and cannot be bootstrapped from"
@@ -61,10 +61,10 @@ def read(path: Path) -> Source:
     return source
 
 
-def check_kind(file: Group, path: Path) -> tuple[int, str]:
+def _check_kind(file: Group, path: Path) -> tuple[int, str]:
     """(episodes, version) of a dump that can be read."""
-    if not is_dump(file):
-        if is_version_1(file):
+    if not _is_dump(file):
+        if _is_version_1(file):
             raise ValueError(
                 f"{path}: a dataset of d3rlpy 1; load it with d3rlpy.dataset.load_v1 of d3rlpy 2, "
                 "put the episodes into a ReplayBuffer and dump that"
@@ -79,18 +79,18 @@ def check_kind(file: Group, path: Path) -> tuple[int, str]:
     return int(count), version
 
 
-def actions_seen(file: Group, episodes: int, path: Path) -> np.ndarray:
+def _actions_seen(file: Group, episodes: int, path: Path) -> np.ndarray:
     """(actions,) bool, which ids the episodes hold."""
     seen = np.zeros(1, bool)
     for index in range(episodes):
-        ids = action_ids(file, index, path)
+        ids = _action_ids(file, index, path)
         if (largest := int(ids.max())) >= len(seen):
             seen = np.append(seen, np.zeros(largest + 1 - len(seen), bool))
         seen[ids] = True
     return seen
 
 
-def action_ids(file: Group, index: int, path: Path) -> np.ndarray:
+def _action_ids(file: Group, index: int, path: Path) -> np.ndarray:
     where = f"{path}: episode {index}"
     values = file.numbers(f"actions_{index}")
     rows = len(values) if values.ndim else 0
@@ -104,7 +104,7 @@ def action_ids(file: Group, index: int, path: Path) -> np.ndarray:
     values = values.reshape(rows)
     # d3rlpy takes whole floats for discrete actions, and so do we.
     with np.errstate(invalid="ignore"):
-        wrong = ~((values >= 0) & (values < MOST_ACTIONS) & (values % 1 == 0))
+        wrong = ~((values >= 0) & (values < _MOST_ACTIONS) & (values % 1 == 0))
     if wrong.any():
         step = int(np.argmax(wrong))
         raise ValueError(
@@ -114,20 +114,20 @@ def action_ids(file: Group, index: int, path: Path) -> np.ndarray:
     return values.astype(np.int64)
 
 
-def episodes_of(path: Path, episodes: int) -> Iterator[Episode]:
+def _episodes_of(path: Path, episodes: int) -> Iterator[Episode]:
     with opened(path) as file:
         for index in range(episodes):
-            yield episode_of(file, index, path)
+            yield _episode_of(file, index, path)
 
 
-def episode_of(file: Group, index: int, path: Path) -> Episode:
+def _episode_of(file: Group, index: int, path: Path) -> Episode:
     where = f"{path}: episode {index}"
     if file.has(f"observations_{index}_0"):
         raise ValueError(
             f"{where}: observations are tuples of arrays; only one array a step can be read, so "
             "join them before the dump"
         )
-    action = action_ids(file, index, path)
+    action = _action_ids(file, index, path)
     steps = len(action)
     obs = file.numbers(f"observations_{index}")
     if obs.ndim < 1 or len(obs) != steps:

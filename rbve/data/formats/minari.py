@@ -33,7 +33,7 @@ from rbve.data.minari.layout import (
 from rbve.data.source import Source
 from rbve.files import refuse_to_replace, replacing, write_json
 
-STORES: dict[str, Any] = {"hdf5": hdf5_store, "arrow": arrow_store, "parquet": arrow_store}
+_STORES: dict[str, Any] = {"hdf5": hdf5_store, "arrow": arrow_store, "parquet": arrow_store}
 
 
 def recognises(path: Path) -> bool:
@@ -43,9 +43,9 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path) -> Source:
     layout = open_layout(path)
-    if layout.data_format not in STORES:
+    if layout.data_format not in _STORES:
         raise ValueError(
-            f"{layout.metadata}: data format {layout.data_format!r}; known: {', '.join(STORES)}"
+            f"{layout.metadata}: data format {layout.data_format!r}; known: {', '.join(_STORES)}"
         )
     if layout.data_format == "hdf5":
         require_h5py()
@@ -53,7 +53,7 @@ def read(path: Path) -> Source:
     if layout.jpeg:
         notes.append(f"{path}: frames are stored as JPEG, so close to what was seen, not it")
     source = gather(
-        episodes_of(layout, notes),
+        _episodes_of(layout, notes),
         layout.folder,
         layout.actions,
         layout.provenance,
@@ -63,8 +63,8 @@ def read(path: Path) -> Source:
     return replace(source, notes=notes)
 
 
-def episodes_of(layout: Layout, notes: list[str]) -> Iterator[Episode]:
-    for index, raw in enumerate(STORES[layout.data_format].read_episodes(layout)):
+def _episodes_of(layout: Layout, notes: list[str]) -> Iterator[Episode]:
+    for index, raw in enumerate(_STORES[layout.data_format].read_episodes(layout)):
         yield from_raw(raw, layout, f"{layout.folder}: episode {index}", notes)
 
 
@@ -72,12 +72,12 @@ def write(source: Source, path: Path, overwrite: bool = False, data_format: str 
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
     if data_format == "hdf5":
         require_h5py()
-    check = functools.partial(refuse_to_replace, path, overwrite, holds_dataset, strangers)
+    check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, _strangers)
     with replacing(path, check) as partial:
-        write_data(source, path, partial / "data", data_format)
+        _write_data(source, path, partial / "data", data_format)
 
 
-def write_data(source: Source, path: Path, folder: Path, data_format: str) -> None:
+def _write_data(source: Source, path: Path, folder: Path, data_format: str) -> None:
     """`path` is where it will stand, for messages and its name."""
     writer: Any = None
     metadata: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def write_data(source: Source, path: Path, folder: Path, data_format: str) -> No
             if writer is None:
                 folder.mkdir(parents=True)
                 metadata = described
-                writer = STORES[data_format].Writer(folder)
+                writer = _STORES[data_format].EpisodeWriter(folder)
             elif described["observation_space"] != metadata["observation_space"]:
                 raise ValueError(f"{path}: episodes from {episodes} on have other observations")
             for index in range(part.num_episodes):
@@ -111,11 +111,11 @@ def write_data(source: Source, path: Path, folder: Path, data_format: str) -> No
     )
 
 
-def holds_dataset(path: Path) -> bool:
+def _holds_dataset(path: Path) -> bool:
     return data_folder(path) == path / "data"
 
 
-def strangers(path: Path) -> Iterator[Path]:
+def _strangers(path: Path) -> Iterator[Path]:
     """What is no file of a Minari dataset."""
     for entry in (*path.iterdir(), *(path / "data").iterdir()):
         episode = entry.parent != path and entry.name.isdecimal()

@@ -45,10 +45,10 @@ from rbve.files import (
     write_json,
 )
 
-CHUNK = 1 << 24  # bytes checked at a time
+_CHUNK = 1 << 24  # bytes checked at a time
 
 
-class Writer:
+class StoreWriter:
     """Appends whole episodes to a new store. After every append() the store is readable."""
 
     def __init__(
@@ -61,8 +61,8 @@ class Writer:
     ) -> None:
         self.path = Path(path)
         check_provenance(provenance or {}, f"{self.path}")
-        refuse_to_replace(self.path, overwrite, holds_dataset, strangers)
-        if holds_dataset(self.path):
+        refuse_to_replace(self.path, overwrite, _holds_dataset, strangers)
+        if _holds_dataset(self.path):
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
         self.manifest: dict[str, Any] = {
@@ -105,7 +105,7 @@ class Writer:
                 f"{self.path}: episode {held}: observations have shape {part.obs_shape}, those of "
                 f"the first episode {tuple(columns['obs']['shape'])}"
             )
-        obs_dtype = columns["obs"]["dtype"] if columns else stored_dtype(added["obs"])
+        obs_dtype = columns["obs"]["dtype"] if columns else _stored_dtype(added["obs"])
         if obs_dtype not in NUMBERS or not np.can_cast(added["obs"].dtype, obs_dtype):
             raise ValueError(
                 f"{self.path}: episodes from {held} on have observations of {added['obs'].dtype}, "
@@ -124,7 +124,7 @@ class Writer:
         known = self.manifest["columns"].get(name)
         column = known or {
             "file": f"{name}.bin",
-            "dtype": stored_dtype(values),
+            "dtype": _stored_dtype(values),
             "shape": list(values.shape[1:]),
             "count": 0,
             "crc32": 0,
@@ -169,7 +169,7 @@ def columns_of(part: Dataset) -> dict[str, np.ndarray]:
     }
 
 
-def stored_dtype(values: np.ndarray) -> str:
+def _stored_dtype(values: np.ndarray) -> str:
     return values.dtype.newbyteorder("<").str
 
 
@@ -182,7 +182,7 @@ def strangers(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def holds_dataset(path: Path) -> bool:
+def _holds_dataset(path: Path) -> bool:
     try:
         manifest = read_json(path / MANIFEST)
     except (ValueError, OSError):
@@ -197,8 +197,8 @@ def recording(
     provenance: dict[str, Any],
     overwrite: bool,
     beside: str,
-) -> Iterator[Writer]:
-    """A Writer of a store that grows while others read it, locked against other writers.
+) -> Iterator[StoreWriter]:
+    """A StoreWriter of a store that grows while others read it, locked against other writers.
 
     A dataset that is there already stays until the new one is whole. `beside` names a file that
     lies among the columns and is replaced with them.
@@ -209,24 +209,24 @@ def recording(
             if entry.name != beside and not entry.name.startswith(f".{beside}."):
                 yield entry
 
-    check = functools.partial(refuse_to_replace, path, overwrite, holds_dataset, others)
+    check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, others)
     restore(path)
     if path.is_dir() and any(path.iterdir()):
         with replacing(path, check) as partial:
-            yield Writer(partial, actions, provenance)
+            yield StoreWriter(partial, actions, provenance)
     else:
         with locked(path):
-            yield Writer(followed(path) if path.is_symlink() else path, actions, provenance)
+            yield StoreWriter(followed(path) if path.is_symlink() else path, actions, provenance)
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
-    check = functools.partial(refuse_to_replace, path, overwrite, holds_dataset, strangers)
+    check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, strangers)
     with replacing(path, check) as partial:
         writer = None
         for part in source.parts:
             if writer is None:
-                writer = Writer(partial, part.actions, part.provenance, features=part.features)
+                writer = StoreWriter(partial, part.actions, part.provenance, features=part.features)
             writer.extend(part)
         if writer is None:
             raise ValueError(f"{path}: not written, since there is no episode to write")
@@ -249,7 +249,7 @@ def open_store(path: Path, verify: bool | int = True) -> Dataset:
     manifest = read_manifest(path)
     checked_up_to = math.inf if verify is True else int(verify)
     columns: dict[str, Any] = {
-        name: open_column(path, name, column, manifest, checked_up_to)
+        name: _open_column(path, name, column, manifest, checked_up_to)
         for name, column in manifest["columns"].items()
     }
     columns |= {name: np.asarray(columns[name]) for name in EPISODE_COLUMNS if name in columns}
@@ -284,7 +284,7 @@ def open_store(path: Path, verify: bool | int = True) -> Dataset:
     )
 
 
-def open_column(
+def _open_column(
     path: Path, name: str, column: dict[str, Any], manifest: dict[str, Any], checked_up_to: float
 ) -> np.ndarray:
     file = path / column["file"]
@@ -303,7 +303,7 @@ def open_column(
 def checksum(file: Path, size: int) -> int:
     crc = 0
     with open(file, "rb") as stream:
-        while size and (data := stream.read(min(CHUNK, size))):
+        while size and (data := stream.read(min(_CHUNK, size))):
             crc = zlib.crc32(data, crc)
             size -= len(data)
     return crc

@@ -27,8 +27,8 @@ from rbve.data.source import PART_BYTES, Source
 from rbve.files import refuse_to_overwrite, replacing
 
 SUFFIX = ".npz"
-SCHEMA = 1
-META = "meta"
+_SCHEMA = 1
+_META = "meta"
 EPISODES_AT_ONCE = 1 << 16
 
 
@@ -41,25 +41,25 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
     with replacing(path, functools.partial(refuse_to_overwrite, path, overwrite)) as partial:
         folder = partial.with_name("columns")
         folder.mkdir()
-        spool = spooled(source, path, folder)
+        spool = _spooled(source, path, folder)
         with open(partial, "wb") as file:
             spool.pack(file)
             file.flush()
             os.fsync(file.fileno())
 
 
-def spooled(source: Source, path: Path, folder: Path) -> Spool:
+def _spooled(source: Source, path: Path, folder: Path) -> Spool:
     spool = Spool(folder)
     episodes = 0
     for part in source.parts:
         check_values(part, f"{path}: ", episodes)
         columns = columns_of(part)
         if not episodes:
-            spool.append(META, np.frombuffer(meta_of(part), np.uint8))
-        elif {META, *columns} != set(spool.columns):
+            spool.append(_META, np.frombuffer(_meta_of(part), np.uint8))
+        elif {_META, *columns} != set(spool.columns):
             raise ValueError(
                 f"{path}: episodes from {episodes} on have the columns {', '.join(columns)}; those "
-                f"before have {', '.join(set(spool.columns) - {META})}"
+                f"before have {', '.join(set(spool.columns) - {_META})}"
             )
         for name, values in columns.items():
             try:
@@ -72,12 +72,12 @@ def spooled(source: Source, path: Path, folder: Path) -> Spool:
     return spool
 
 
-def meta_of(part: Dataset) -> bytes:
+def _meta_of(part: Dataset) -> bytes:
     if part.obs.dtype.newbyteorder("<").str not in NUMBERS:
         raise ValueError(f"observations of {part.obs.dtype} cannot be kept; convert them first")
     facts = {
         "format": "rbve",
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         "actions": part.actions,
         "features": None if part.features is None else part.features.to_json(),
         "provenance": part.provenance,
@@ -87,25 +87,25 @@ def meta_of(part: Dataset) -> bytes:
 
 def read(path: Path) -> Source:
     with Archive(path) as archive:
-        if not {META, "action"} <= set(archive.names):
+        if not {_META, "action"} <= set(archive.names):
             return flat.read(path)
-        facts = read_meta(archive)
-        rows = open_columns(archive, facts)["action"].rows
+        facts = _read_meta(archive)
+        rows = _open_columns(archive, facts)["action"].rows
     done = 0
 
     def parts() -> Iterator[Dataset]:
         nonlocal done
         with Archive(path) as archive:
-            for part in own_parts(open_columns(archive, facts), facts, path):
+            for part in _own_parts(_open_columns(archive, facts), facts, path):
                 yield part
                 done += len(part.action)
 
     return Source(parts(), rows, lambda: done)
 
 
-def read_meta(archive: Archive) -> dict[str, Any]:
+def _read_meta(archive: Archive) -> dict[str, Any]:
     """Keyword arguments of a Dataset: all that is not a column."""
-    member = archive.member(META)
+    member = archive.member(_META)
     damaged = ValueError(f"{member.where} is not what was written; {AGAIN}")
     if member.dtype.str != "|u1" or member.row_shape:
         raise damaged
@@ -115,10 +115,10 @@ def read_meta(archive: Archive) -> dict[str, Any]:
         raise damaged from None
     if not isinstance(facts, dict) or facts.get("format") != "rbve":
         raise damaged
-    if facts.get("schema") != SCHEMA:
+    if facts.get("schema") != _SCHEMA:
         raise ValueError(
             f"{member.where}: schema {facts.get('schema')!r}, and this version reads schema "
-            f"{SCHEMA}"
+            f"{_SCHEMA}"
         )
     names, features = facts.get("actions"), facts.get("features")
     if not isinstance(names, list) or not all(type(name) is str for name in names):
@@ -133,7 +133,7 @@ def read_meta(archive: Archive) -> dict[str, Any]:
     }
 
 
-def open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:
+def _open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:
     """The columns, which belong together as far as their headers tell."""
     needed = ("obs", "action", "reward", *EPISODE_COLUMNS)
     optional = [name for name in OPTIONAL_COLUMNS if name in archive.names]
@@ -163,10 +163,10 @@ def open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:
     return members
 
 
-def own_parts(members: dict[str, Member], facts: dict[str, Any], path: Path) -> Iterator[Dataset]:
+def _own_parts(members: dict[str, Member], facts: dict[str, Any], path: Path) -> Iterator[Dataset]:
     row_bytes = sum(members[name].row_bytes for name in ROW_COLUMNS if name in members)
     first = 0
-    for length in part_lengths(members["length"], members["action"], PART_BYTES // row_bytes):
+    for length in _part_lengths(members["length"], members["action"], PART_BYTES // row_bytes):
         columns: dict[str, Any] = {
             name: member.take(int(length.sum()) if name in ROW_COLUMNS else len(length))
             for name, member in members.items()
@@ -180,7 +180,7 @@ def own_parts(members: dict[str, Member], facts: dict[str, Any], path: Path) -> 
         first += len(length)
 
 
-def part_lengths(member: Member, rows: Member, limit: int) -> Iterator[np.ndarray]:
+def _part_lengths(member: Member, rows: Member, limit: int) -> Iterator[np.ndarray]:
     """Rows of each episode, of as many episodes as make a part; they add up to those there are."""
     damaged = ValueError(f"{member.where}: episode lengths do not fit {rows.rows} rows; {AGAIN}")
     left = rows.rows

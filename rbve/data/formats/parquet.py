@@ -30,32 +30,32 @@ __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
 
 Options = LogOptions
 SUFFIX = ".parquet"
-SUFFIXES = (SUFFIX, ".pq")
-KEY = b"rbve"  # of the file's metadata
-SCHEMA = 1
+_SUFFIXES = (SUFFIX, ".pq")
+_KEY = b"rbve"  # of the file's metadata
+_SCHEMA = 1
 MAX_ROWS = 1 << 16  # of a batch
 BATCH_BYTES = 1 << 24  # of a batch, about
-TEXT = ("delimiter", "decimal", "time_format")  # options for files without types
-BUFFER = 1 << 20  # bytes read at a time from each column
+_TEXT = ("delimiter", "decimal", "time_format")  # options for files without types
+_BUFFER = 1 << 20  # bytes read at a time from each column
 
 
 def recognises(path: Path) -> bool:
-    return path.name.lower().endswith(SUFFIXES) and path.is_file()
+    return path.name.lower().endswith(_SUFFIXES) and path.is_file()
 
 
 def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refuse) -> Source:
     report = Report(path, on_fault)
     options = options or LogOptions()
-    return read_log(ParquetLog(path, options, report), options, report)
+    return read_log(_ParquetLog(path, options, report), options, report)
 
 
-class ParquetLog:
+class _ParquetLog:
     format = "parquet"
     typed = True
 
     def __init__(self, path: Path, options: LogOptions, report: Report) -> None:
         self.path, self.report = path, report
-        for name in TEXT:
+        for name in _TEXT:
             if getattr(options, name) is not None:
                 flag = name.replace("_", "-")
                 raise ValueError(f"{path}: --{flag} is a choice for CSV logs; Parquet has types")
@@ -75,9 +75,9 @@ class ParquetLog:
         if not self.total:
             report.fatal("empty file", "holds no row; a log needs one row per decision")
         self.names = list(schema.names)
-        self.types = {field.name: stored(field.type) for field in schema}
+        self.types = {field.name: _stored(field.type) for field in schema}
         self.read_rows = 0
-        own = own_facts(schema.metadata or {}, str(path))
+        own = _own_facts(schema.metadata or {}, str(path))
         fits = own is not None and set(own.observation) <= set(self.names)
         self.shape = own.shape if own is not None and own.features is None else None
         self.own = own if fits and options == LogOptions() else None
@@ -85,7 +85,7 @@ class ParquetLog:
     def open(self, texts: Sequence[str] = ()) -> pq.ParquetFile:
         """`texts` are columns whose values are read once each and stand by number in rows."""
         return pq.ParquetFile(
-            self.path, buffer_size=BUFFER, pre_buffer=False, read_dictionary=list(texts)
+            self.path, buffer_size=_BUFFER, pre_buffer=False, read_dictionary=list(texts)
         )
 
     def position(self) -> int:
@@ -97,7 +97,7 @@ class ParquetLog:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         size = min(MAX_ROWS, max(1, BATCH_BYTES // max(1, self.batch_row_bytes(columns))))
         self.read_rows = 0
-        texts = [name for name in columns if is_text(self.types[name])]
+        texts = [name for name in columns if _is_text(self.types[name])]
         try:
             with self.open(texts) as file:
                 if reason := absurdity(file.metadata, self.path.stat().st_size, columns):
@@ -107,7 +107,7 @@ class ParquetLog:
                     )
                 for batch in file.iter_batches(size, columns=list(columns), use_threads=False):
                     batch.validate(full=True)
-                    for piece in pieces(batch):
+                    for piece in _pieces(batch):
                         self.read_rows += len(piece)
                         yield written_out(piece, texts)
         except DAMAGE as error:
@@ -123,15 +123,15 @@ class ParquetLog:
         return max(known, self.row_bytes)
 
 
-def is_text(kind: pa.DataType) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
 
 
-def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The batch, in as many pieces as a long text needs that stands in every row of it."""
     longest = 0
     for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
             longest += pc.max(pc.binary_length(column.dictionary)).as_py() or 0
     size = max(1, BATCH_BYTES // max(1, longest))
     for start in range(0, len(batch), size):
@@ -149,20 +149,22 @@ def written_out(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:
     return pa.record_batch(columns)
 
 
-def stored(kind: pa.DataType) -> pa.DataType:
+def _stored(kind: pa.DataType) -> pa.DataType:
     return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
-def own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
+def _own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
     """What a file written here says about itself; None for files from elsewhere."""
-    if KEY not in metadata:
+    if _KEY not in metadata:
         return None
-    damaged = ValueError(f"{where}: its {KEY.decode()!r} metadata is not what was written; damaged")
+    damaged = ValueError(
+        f"{where}: its {_KEY.decode()!r} metadata is not what was written; damaged"
+    )
     try:
-        facts = json.loads(metadata[KEY])
+        facts = json.loads(metadata[_KEY])
     except (ValueError, RecursionError):
         raise damaged from None
-    if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+    if not isinstance(facts, dict) or facts.get("schema") != _SCHEMA:
         raise damaged
     actions: Any = facts.get("actions")
     columns: Any = facts.get("columns")
@@ -171,7 +173,7 @@ def own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
         raise damaged
     if not all(type(size) is int and size > 0 for size in shape):
         raise damaged
-    if not isinstance(facts.get("provenance"), dict) or facts.get("dtype") not in DTYPES:
+    if not isinstance(facts.get("provenance"), dict) or facts.get("dtype") not in _DTYPES:
         raise damaged
     check_provenance(facts["provenance"], where)
     features = None
@@ -191,7 +193,7 @@ def own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
     )
 
 
-DTYPES = tuple(np.dtype(kind).str for kind in "?bhilqBHILQefd")
+_DTYPES = tuple(np.dtype(kind).str for kind in "?bhilqBHILQefd")
 
 
 def names(value: Any) -> bool:
@@ -204,12 +206,12 @@ def names(value: Any) -> bool:
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
-    write_file(source, path, overwrite, open_writer, flat=False)
+    write_file(source, path, overwrite, _open_writer, flat=False)
 
 
-def open_writer(file: Any, first: pa.Table, part: Dataset) -> pq.ParquetWriter:
+def _open_writer(file: Any, first: pa.Table, part: Dataset) -> pq.ParquetWriter:
     facts = {
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         "actions": part.actions,
         "columns": observation_names(part, flat=False),
         "shape": part.obs_shape,
@@ -217,7 +219,7 @@ def open_writer(file: Any, first: pa.Table, part: Dataset) -> pq.ParquetWriter:
         "features": None if part.features is None else part.features.to_json(),
         "provenance": part.provenance,
     }
-    schema = first.schema.with_metadata({KEY: json.dumps(facts).encode()})
+    schema = first.schema.with_metadata({_KEY: json.dumps(facts).encode()})
     # Statistics of arrays serve no query and take more time than the rest.
     plain = [field.name for field in schema if not pa.types.is_nested(field.type)]
     return pq.ParquetWriter(file, schema, compression="zstd", write_statistics=plain)

@@ -38,16 +38,16 @@ from rbve.data.rlu.tfrecord import GZIP_MAGIC, Record, parse_example, records
 from rbve.data.source import PART_BYTES, Fault, OnFault, Source, refuse
 
 # Shards as RL Unplugged names them, and what others call theirs.
-NAMED = re.compile(r"(run_\d+|\d+_full(_train|_valid)?|tfrecord)-\d{5}-of-\d{5}")
-SHARD = re.compile(r".*-\d{5}-of-\d{5}|.*\.tfrecords?(\.gz)?")
+_NAMED = re.compile(r"(run_\d+|\d+_full(_train|_valid)?|tfrecord)-\d{5}-of-\d{5}")
+_SHARD = re.compile(r".*-\d{5}-of-\d{5}|.*\.tfrecords?(\.gz)?")
 
-THREADS = 2
+_THREADS = 2
 WAITING = 4  # batches being decoded or decoded already
-WAITING_BYTES = 1 << 24  # of their records; frames grow 2 to 8 times when decoded
-BATCH_BYTES = 1 << 20  # of records decoded in one go
+_WAITING_BYTES = 1 << 24  # of their records; frames grow 2 to 8 times when decoded
+_BATCH_BYTES = 1 << 20  # of records decoded in one go
 BATCH_RECORDS = 256
-EPISODE_BYTES = 2000  # what an Episode takes besides its observations, about
-MOST_ACTIONS = 1000  # ids beyond are damage, not decisions
+_EPISODE_BYTES = 2000  # what an Episode takes besides its observations, about
+_MOST_ACTIONS = 1000  # ids beyond are damage, not decisions
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Options:
             if len(self.actions) != 1 or not self.actions[0].isdecimal():
                 raise ValueError(f"actions must be how many there are; got {self.actions}")
             object.__setattr__(self, "actions", int(self.actions[0]))
-        if self.actions is not None and not 1 <= self.actions <= MOST_ACTIONS:
-            raise ValueError(f"actions must lie in 1 to {MOST_ACTIONS}; got {self.actions}")
+        if self.actions is not None and not 1 <= self.actions <= _MOST_ACTIONS:
+            raise ValueError(f"actions must lie in 1 to {_MOST_ACTIONS}; got {self.actions}")
 
 
-class Layout(NamedTuple):
+class _Layout(NamedTuple):
     """What all records share."""
 
     kind: str
@@ -73,7 +73,7 @@ class Layout(NamedTuple):
     actions: tuple[str, ...]
 
 
-class Progress:
+class _Progress:
     """How far reading is, and what it met."""
 
     def __init__(self) -> None:
@@ -84,10 +84,10 @@ class Progress:
 
 def recognises(path: Path) -> bool:
     try:
-        file = next(iter(shards(path)), None)
+        file = next(iter(_shards(path)), None)
     except OSError:
         return False
-    return file is not None and (NAMED.fullmatch(file.name) is not None or holds_records(file))
+    return file is not None and (_NAMED.fullmatch(file.name) is not None or holds_records(file))
 
 
 def holds_records(file: Path) -> bool:
@@ -96,59 +96,59 @@ def holds_records(file: Path) -> bool:
         with open(file, "rb") as raw:
             if raw.read(2) != GZIP_MAGIC:
                 return False
-        kind_of(parse_example(first_record(file, checked=False).data))
+        kind_of(parse_example(_first_record(file, checked=False).data))
     except (ValueError, OSError):
         return False
     return True
 
 
-def shards(path: Path) -> list[Path]:
+def _shards(path: Path) -> list[Path]:
     """Files of a path, in the order of their names."""
     if path.is_file():
         return [path]
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.is_file() and is_shard(file))
+        return sorted(file for file in path.rglob("*") if file.is_file() and _is_shard(file))
     if not glob.has_magic(str(path)):
         return []
     matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
-    files = {file for match in matches for file in shards(match)}
+    files = {file for match in matches for file in _shards(match)}
     return sorted(files)
 
 
-def is_shard(file: Path) -> bool:
-    return SHARD.fullmatch(file.name) is not None and not file.name.startswith(".")
+def _is_shard(file: Path) -> bool:
+    return _SHARD.fullmatch(file.name) is not None and not file.name.startswith(".")
 
 
-def first_record(file: Path, checked: bool = True) -> Record:
+def _first_record(file: Path, checked: bool = True) -> Record:
     with closing(records(file, checked)) as stream:
         return next(stream)
 
 
 def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse) -> Source:
     options = options or Options()
-    files = shards(path)
+    files = _shards(path)
     if not files:
         raise ValueError(
             f"{path}: no shard of RL Unplugged there; give a shard, a glob or a folder of files "
             "named like run_1-00000-of-00100"
         )
     opencv()  # missing packages are told before anything is read
-    kind, obs_shape = look(first_record(files[0]))
-    known = known_actions(path, kind, obs_shape, options)
+    kind, obs_shape = look(_first_record(files[0]))
+    known = _known_actions(path, kind, obs_shape, options)
     sizes = sum(file.stat().st_size for file in files)
-    progress = Progress()
-    notes = [NOTES[kind]] if kind in NOTES else []
+    progress = _Progress()
+    notes = [_NOTES[kind]] if kind in _NOTES else []
     provenance: dict[str, Any] = {"source": str(path), "format": "rlu", "kind": kind}
     provenance["shards"] = len(files)
     if kind.startswith("atari"):
         provenance["rewards"] = "clipped"  # so returns do not compare with a game's scores
 
     def parts() -> Iterator[Dataset]:
-        actions = inferred(survey(files, kind, progress), notes) if known is None else known
-        layout = Layout(kind, obs_shape, actions)
+        actions = _inferred(_survey(files, kind, progress), notes) if known is None else known
+        layout = _Layout(kind, obs_shape, actions)
         first = 0
         with closing(episodes(files, layout, progress, on_fault)) as stream:
-            for held in gathered(stream):
+            for held in _gathered(stream):
                 part = Dataset.from_episodes(
                     held, actions, provenance, None, f"{path}: ", first, on_fault is refuse
                 )
@@ -164,7 +164,7 @@ def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse)
     return Source(parts(), passes * sizes, lambda: progress.done + progress.current, notes)
 
 
-NOTES = {
+_NOTES = {
     "atari episodes": (
         "rewards of RL Unplugged's Atari episodes are clipped to [-1, 1]; episodes of "
         f"{ATARI_LIMIT} steps were cut by the recording and count as truncated"
@@ -186,7 +186,7 @@ def look(record: Record) -> tuple[str, tuple[int, ...]]:
         raise ValueError(f"{record.place}: {error}") from None
 
 
-def known_actions(
+def _known_actions(
     path: Path, kind: str, obs_shape: tuple[int, ...], options: Options
 ) -> tuple[str, ...] | None:
     """None: the data has to be asked."""
@@ -203,12 +203,12 @@ def known_actions(
     return None if count is None else tuple(map(str, range(count)))
 
 
-def survey(files: list[Path], kind: str, progress: Progress) -> set[int]:
+def _survey(files: list[Path], kind: str, progress: _Progress) -> set[int]:
     """Actions that occur, by a first pass over all records; no frame is decoded for it."""
     seen: set[int] = set()
-    pool = ThreadPoolExecutor(THREADS)
+    pool = ThreadPoolExecutor(_THREADS)
     try:
-        for file, found in zip(files, pool.map(seen_in, files, [kind] * len(files)), strict=True):
+        for file, found in zip(files, pool.map(_seen_in, files, [kind] * len(files)), strict=True):
             seen.update(found)
             progress.done += file.stat().st_size
     finally:
@@ -216,12 +216,12 @@ def survey(files: list[Path], kind: str, progress: Progress) -> set[int]:
     return seen
 
 
-def seen_in(file: Path, kind: str) -> set[int]:
-    most = ATARI_ACTIONS if kind.startswith("atari") else MOST_ACTIONS
+def _seen_in(file: Path, kind: str) -> set[int]:
+    most = ATARI_ACTIONS if kind.startswith("atari") else _MOST_ACTIONS
     seen: set[int] = set()
     try:
         for record in records(file):
-            row = RecordFeatures(parse_example(record.data, SURVEYED))
+            row = RecordFeatures(parse_example(record.data, _SURVEYED))
             ids = np.unique(SCHEMAS[kind].actions(row))
             seen.update(ids[(ids >= 0) & (ids < most)].tolist())
     except ValueError:
@@ -229,10 +229,10 @@ def seen_in(file: Path, kind: str) -> set[int]:
     return seen
 
 
-SURVEYED = frozenset(["a_t", "a_tp1", "d_t", "actions", "action", "step_type"])
+_SURVEYED = frozenset(["a_t", "a_tp1", "d_t", "actions", "action", "step_type"])
 
 
-def inferred(seen: set[int], notes: list[str]) -> tuple[str, ...]:
+def _inferred(seen: set[int], notes: list[str]) -> tuple[str, ...]:
     count = max(seen, default=0) + 1
     text = f"{count} actions, as ids 0 to {count - 1} occur; declare 'actions' if there are more"
     if holes := sorted(set(range(count)) - seen):
@@ -242,37 +242,37 @@ def inferred(seen: set[int], notes: list[str]) -> tuple[str, ...]:
 
 
 def episodes(
-    files: list[Path], layout: Layout, progress: Progress, on_fault: OnFault
+    files: list[Path], layout: _Layout, progress: _Progress, on_fault: OnFault
 ) -> Generator[Episode, None, None]:
     """All episodes, in order; a few batches are decoded ahead."""
-    pool = ThreadPoolExecutor(THREADS)
+    pool = ThreadPoolExecutor(_THREADS)
     waiting: deque[tuple[int, Future[list[Episode | Fault]]]] = deque()
     try:
-        for size, batch in batches(files, progress):
-            waiting.append((size, pool.submit(converted, batch, layout, progress)))
-            while len(waiting) >= WAITING or sum(size for size, _ in waiting) > WAITING_BYTES:
-                yield from accepted(waiting.popleft()[1].result(), on_fault)
+        for size, batch in _batches(files, progress):
+            waiting.append((size, pool.submit(_converted, batch, layout, progress)))
+            while len(waiting) >= WAITING or sum(size for size, _ in waiting) > _WAITING_BYTES:
+                yield from _accepted(waiting.popleft()[1].result(), on_fault)
         while waiting:
-            yield from accepted(waiting.popleft()[1].result(), on_fault)
+            yield from _accepted(waiting.popleft()[1].result(), on_fault)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def batches(files: list[Path], progress: Progress) -> Iterator[tuple[int, list[Record | Fault]]]:
+def _batches(files: list[Path], progress: _Progress) -> Iterator[tuple[int, list[Record | Fault]]]:
     """Records to decode in one go, and their bytes."""
     batch: list[Record | Fault] = []
     size = 0
-    for item in contents(files, progress):
+    for item in _contents(files, progress):
         batch.append(item)
         size += len(item.data) if isinstance(item, Record) else 0
-        if size >= BATCH_BYTES or len(batch) >= BATCH_RECORDS:
+        if size >= _BATCH_BYTES or len(batch) >= BATCH_RECORDS:
             yield size, batch
             batch, size = [], 0
     if batch:
         yield size, batch
 
 
-def contents(files: list[Path], progress: Progress) -> Iterator[Record | Fault]:
+def _contents(files: list[Path], progress: _Progress) -> Iterator[Record | Fault]:
     """All records; where a shard is damaged, a Fault stands for the rest of it."""
     for file in files:
         try:
@@ -285,18 +285,18 @@ def contents(files: list[Path], progress: Progress) -> Iterator[Record | Fault]:
         progress.done += file.stat().st_size
 
 
-def converted(
-    batch: Iterable[Record | Fault], layout: Layout, progress: Progress
+def _converted(
+    batch: Iterable[Record | Fault], layout: _Layout, progress: _Progress
 ) -> list[Episode | Fault]:
     found: list[Episode | Fault] = []
     for item in batch:
-        made = item if isinstance(item, Fault) else convert(item, layout, progress)
+        made = item if isinstance(item, Fault) else _convert(item, layout, progress)
         if made is not None:
             found.append(made)
     return found
 
 
-def convert(record: Record, layout: Layout, progress: Progress) -> Episode | Fault | None:
+def _convert(record: Record, layout: _Layout, progress: _Progress) -> Episode | Fault | None:
     try:
         found = parse_example(record.data)
         schema = SCHEMAS[layout.kind]
@@ -317,7 +317,7 @@ def convert(record: Record, layout: Layout, progress: Progress) -> Episode | Fau
         return Fault("damaged record", f"{record.place}: {error}")
 
 
-def accepted(found: list[Any], on_fault: OnFault) -> Iterator[Episode]:
+def _accepted(found: list[Any], on_fault: OnFault) -> Iterator[Episode]:
     for item in found:
         if isinstance(item, Fault):
             on_fault(item)
@@ -325,13 +325,13 @@ def accepted(found: list[Any], on_fault: OnFault) -> Iterator[Episode]:
             yield item
 
 
-def gathered(stream: Iterable[Episode]) -> Iterator[list[Episode]]:
+def _gathered(stream: Iterable[Episode]) -> Iterator[list[Episode]]:
     """Lists of episodes, each of about the memory of a part."""
     held: list[Episode] = []
     size = 0
     for episode in stream:
         held.append(episode)
-        size += episode.obs.nbytes + EPISODE_BYTES
+        size += episode.obs.nbytes + _EPISODE_BYTES
         if size >= PART_BYTES:
             yield held
             held, size = [], 0

@@ -13,7 +13,7 @@ from rbve.data.logs.survey import Reading
 from rbve.data.logs.values import is_array
 from rbve.data.source import Report
 
-Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
+_Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Chunks:
@@ -95,7 +95,7 @@ class Chunks:
         before = "next_" if role == "next_observation" else ""
         return {f"{before}obs": obs, f"{before}fault": fault, f"{before}seen": seen}
 
-    def _arrays(self, column: pa.Array) -> Columns:
+    def _arrays(self, column: pa.Array) -> _Columns:
         """(values, 0 where one is at fault, else −1; whether anything was observed)."""
         column = values.plain(column)
         if is_array(column.type):
@@ -109,7 +109,7 @@ class Chunks:
 
     def _features(
         self, batch: pa.RecordBatch, names: tuple[str, ...], features: tuple[Feature, ...]
-    ) -> Columns:
+    ) -> _Columns:
         """(values, index of a column at fault or −1, whether anything was observed)."""
         fault = np.full(len(batch), -1, np.int32)
         obs = np.empty((len(batch), len(names)), self.reading.dtype)

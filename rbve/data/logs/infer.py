@@ -19,7 +19,7 @@ from rbve.data.logs.table import Log
 from rbve.data.logs.values import inner, is_array, is_category, is_number, plain, shape_of, to_numpy
 from rbve.data.source import Report
 
-MAX_CATEGORIES = 1000
+_MAX_CATEGORIES = 1000
 MAX_RARE = 100_000  # names counted to find out which are rare
 
 
@@ -45,7 +45,7 @@ class Inference:
     @property
     def _most_names(self) -> int:
         """Of a column's categories that are counted."""
-        return MAX_RARE if self.options.rare else MAX_CATEGORIES
+        return MAX_RARE if self.options.rare else _MAX_CATEGORIES
 
     def _pairs(self) -> Iterator[list[str]]:
         """The columns of each feature: of the observation, and of the next one if there is."""
@@ -154,15 +154,15 @@ class Inference:
                 f"column {name!r}: {pooled} of {len(counts)} categories are in fewer than "
                 f"{self.options.rare} rows and become {OTHER!r}"
             )
-        if len(names) > MAX_CATEGORIES or len(counts) > self._most_names:
-            limit = MAX_CATEGORIES if len(names) > MAX_CATEGORIES else self._most_names
+        if len(names) > _MAX_CATEGORIES or len(counts) > self._most_names:
+            limit = _MAX_CATEGORIES if len(names) > _MAX_CATEGORIES else self._most_names
             more = "more" if self.options.rare else "the rare ones"
             self.report.fault(
                 "too many categories",
                 f"column {name!r} holds more than {limit} different texts; leave it out of "
                 f"--observation, or pool {more} with --rare N",
             )
-            names = set(sorted(names)[:MAX_CATEGORIES])
+            names = set(sorted(names)[:_MAX_CATEGORIES])
         if names and all(map(_looks_numeric, names)) and is_category(self.log.types[name]):
             self.notes.append(
                 f"column {name!r} holds numbers as text ({min(names)!r}) and is taken as "

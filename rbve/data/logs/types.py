@@ -58,7 +58,7 @@ class TextColumn:
             return None
         if self.word is None:
             # Casts that fail are slow, so none is tried that failed before.
-            numbers = pointed(texts, self.decimal)
+            numbers = _pointed(texts, self.decimal)
             values = _numbers(numbers, pa.int64()) if self.whole else None
             self.whole = values is not None
             values = _numbers(numbers, pa.float64()) if values is None else values
@@ -74,7 +74,7 @@ class TextColumn:
     def _add_words(self, texts: pa.Array, first: int) -> bool:
         """Whether there is one, and not only numbers that Arrow does not read."""
         words = pc.unique(texts).drop_null()
-        numeric = pc.match_substring_regex(pointed(words, self.decimal), _NUMBER)
+        numeric = pc.match_substring_regex(_pointed(words, self.decimal), _NUMBER)
         if self.number is None and pc.any(numeric).as_py():
             self.number = _first(texts, pc.is_in(texts, words.filter(numeric)), first)
         words = words.filter(pc.invert(numeric))
@@ -83,7 +83,7 @@ class TextColumn:
         if self.word is None:
             self.word = _first(texts, pc.is_in(texts, words), first)
         self.bools &= bool(pc.all(pc.is_in(pc.utf8_lower(words), _BOOLS)).as_py())
-        other = pointed(words, "," if self.decimal == "." else ".")
+        other = _pointed(words, "," if self.decimal == "." else ".")
         self.swapped = self.swapped and pc.all(pc.match_substring_regex(other, _NUMBER)).as_py()
         self.times = tuple(kind for kind in self.times if _numbers(words, kind) is not None)
         if not self.times:
@@ -105,7 +105,7 @@ class TextColumn:
             return pc.equal(pc.utf8_lower(texts), "true")
         if kind in _TIMES:
             return texts.cast(kind) if self.format is None else times(texts, self.format)
-        numbers = pointed(texts, self.decimal)
+        numbers = _pointed(texts, self.decimal)
         return (pc.replace_substring_regex(numbers, r"^\+", "") if self.plus else numbers).cast(
             kind
         )
@@ -122,7 +122,7 @@ def cleaned(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
 
 
-def pointed(texts: pa.Array, decimal: str) -> pa.Array:
+def _pointed(texts: pa.Array, decimal: str) -> pa.Array:
     """With a point before decimals, and a comma where a point was, which makes it no number."""
     if decimal == ".":
         return texts
@@ -290,7 +290,7 @@ class Settler:
         """What would make a number of it."""
         decimal = self.options.decimal or "."
         other = "," if decimal == "." else "."
-        number = re.match(_NUMBER, pointed(pa.array([text]), other)[0].as_py())
+        number = re.match(_NUMBER, _pointed(pa.array([text]), other)[0].as_py())
         if re.match(_THOUSANDS, text):
             export = "thousands separators are not read: export the file without them"
             if number:

@@ -21,7 +21,7 @@ def is_array(kind: pa.DataType | None) -> bool:
     )
 
 
-def is_text(kind: pa.DataType) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
 
 
@@ -35,7 +35,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def is_category(kind: pa.DataType) -> bool:
-    return is_text(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
+    return _is_text(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
 
 
 def is_time(kind: pa.DataType) -> bool:
@@ -67,7 +67,7 @@ def plain(column: pa.Array) -> pa.Array:
         return plain(column.dictionary_decode())
     if pa.types.is_run_end_encoded(kind):
         return plain(pc.run_end_decode(column))
-    if is_text(kind):
+    if _is_text(kind):
         return column if kind == pa.string() else column.cast(pa.string())
     if pa.types.is_decimal(kind):
         return column.cast(pa.float64())
@@ -91,7 +91,7 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_temporal(column.type):
-        column = ticks(column)
+        column = _ticks(column)
     known = present(column)
     if column.null_count:
         column = column.fill_null(0)
@@ -106,7 +106,7 @@ def floats(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return result, known & ~np.isnan(result)
 
 
-def ticks(column: pa.Array) -> pa.Array:
+def _ticks(column: pa.Array) -> pa.Array:
     """Times as whole numbers in their own unit."""
     return column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
 
@@ -114,7 +114,7 @@ def ticks(column: pa.Array) -> pa.Array:
 def flags(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(True or False, which rows hold something, which of those are no flag)."""
     column = plain(column)
-    if is_text(column.type):
+    if _is_text(column.type):
         known = present(column)
         words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
         on = pc.is_in(words, _TRUE).to_numpy(zero_copy_only=False)
@@ -151,7 +151,7 @@ def comparable(column: pa.Array) -> pa.Array:
     column = without_nan(plain(column))
     if pa.types.is_null(column.type):
         return column.cast(pa.int8())
-    return ticks(column) if pa.types.is_temporal(column.type) else column
+    return _ticks(column) if pa.types.is_temporal(column.type) else column
 
 
 def mask_columns(columns: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,11 +19,11 @@ from rbve.data.source import Source
 from rbve.files import refuse_to_overwrite, replacing
 
 # Column names that mean something to the reader, so features need others.
-RESERVED = tuple(ROLES)
-PREFIXES = ("legal:", "legal_", "next_legal:", "next_legal_", "next_observation_")
+_RESERVED = tuple(ROLES)
+_PREFIXES = ("legal:", "legal_", "next_legal:", "next_legal_", "next_observation_")
 
 
-class Rows(NamedTuple):
+class _WrittenRows(NamedTuple):
     """Which rows of a part are written, and what is known in each."""
 
     chosen: np.ndarray  # rows of the part
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
     episode: np.ndarray  # index of the episode within the part
 
 
-def rows_of(part: Dataset) -> Rows:
+def _rows_of(part: Dataset) -> _WrittenRows:
     """All rows but fillers, unless one holds what no reader could guess, as a next action."""
     last = part.offsets[1:] - 1
     final = np.zeros(len(part.action), bool)
@@ -48,12 +48,12 @@ def rows_of(part: Dataset) -> Rows:
             written[last[~repeats]] = True
     index = np.flatnonzero(written)
     episode = np.repeat(np.arange(part.num_episodes), np.diff(part.offsets))
-    return Rows(index, final[index], observed[index], episode[index])
+    return _WrittenRows(index, final[index], observed[index], episode[index])
 
 
 def table(part: Dataset, first: int, flat: bool) -> pa.Table:
     """`first` numbers the first episode; `flat` spreads arrays over columns."""
-    rows = rows_of(part)
+    rows = _rows_of(part)
     index, final, episode = rows.chosen, rows.final, rows.episode
     ends = index == part.offsets[1:][episode] - 2  # rows of last decisions
     terminated = part.terminated[episode]
@@ -61,17 +61,17 @@ def table(part: Dataset, first: int, flat: bool) -> pa.Table:
         "episode": first + episode,
         "time": index - part.offsets[:-1][episode],
         **observation(part, rows, flat),
-        "action": decisions(part.action[index], part.actions),
+        "action": _decisions(part.action[index], part.actions),
         "reward": pa.array(part.reward[index], mask=final),
         "terminated": pa.array(ends & terminated, mask=final),
         "truncated": pa.array(ends & ~terminated, mask=final),
     }
     if part.executed is not None:
-        columns["executed"] = decisions(part.executed[index], part.actions)
+        columns["executed"] = _decisions(part.executed[index], part.actions)
     if part.propensity is not None:
         columns["propensity"] = part.propensity[index]
     if part.legal is not None:
-        columns |= masks(part.legal[index], part.actions, flat)
+        columns |= _masks(part.legal[index], part.actions, flat)
     columns["complete"] = part.complete[episode]
     columns["episode_return"] = part.episode_return[episode]
     return pa.table(columns)
@@ -79,7 +79,7 @@ def table(part: Dataset, first: int, flat: bool) -> pa.Table:
 
 def observation_names(part: Dataset, flat: bool) -> tuple[str, ...]:
     if part.features is not None:
-        names = tuple(map(column_name, part.features.names))
+        names = tuple(map(_column_name, part.features.names))
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(
@@ -91,13 +91,13 @@ def observation_names(part: Dataset, flat: bool) -> tuple[str, ...]:
     return tuple(f"observation_{index}" for index in range(int(np.prod(part.obs_shape))))
 
 
-def column_name(feature: str) -> str:
-    if feature in RESERVED or feature.startswith(PREFIXES):
+def _column_name(feature: str) -> str:
+    if feature in _RESERVED or feature.startswith(_PREFIXES):
         return f"observation_{feature}"
     return feature
 
 
-def observation(part: Dataset, rows: Rows, flat: bool) -> dict[str, pa.Array]:
+def observation(part: Dataset, rows: _WrittenRows, flat: bool) -> dict[str, pa.Array]:
     obs = np.asarray(part.obs[rows.chosen])
     names = observation_names(part, flat)
     mask = None if rows.observed.all() else ~rows.observed
@@ -129,14 +129,14 @@ def words(codes: np.ndarray, names: tuple[str, ...], mask: np.ndarray | None) ->
     return pa.array(names, pa.string()).take(pa.array(indices, mask=mask))
 
 
-def decisions(ids: np.ndarray, names: tuple[str, ...]) -> pa.Array:
+def _decisions(ids: np.ndarray, names: tuple[str, ...]) -> pa.Array:
     empty = ids < 0
     if names == tuple(map(str, range(len(names)))):
         return pa.array(ids.astype(np.int64), mask=empty)
     return pa.array(names, pa.string()).take(pa.array(ids.astype(np.int64), mask=empty))
 
 
-def masks(legal: np.ndarray, actions: tuple[str, ...], flat: bool) -> dict[str, pa.Array]:
+def _masks(legal: np.ndarray, actions: tuple[str, ...], flat: bool) -> dict[str, pa.Array]:
     if flat:
         return {
             f"legal:{name}": pa.array(np.ascontiguousarray(legal[:, index]))

@@ -20,7 +20,7 @@ from rbve.data.minari.spaces import Leaf
 from rbve.data.pages import absurdity
 from rbve.files import read_json
 
-COLUMNS = ("actions", "rewards", "terminations", "truncations")
+_COLUMNS = ("actions", "rewards", "terminations", "truncations")
 
 
 def read_episodes(layout: Layout) -> Iterator[Raw]:
@@ -31,29 +31,29 @@ def read_episodes(layout: Layout) -> Iterator[Raw]:
             f"{layout.episodes}; one of them is damaged"
         )
     for index in range(layout.episodes):
-        file = data_file(layout.folder / str(index))
+        file = _data_file(layout.folder / str(index))
         where = f"{file}: episode {index}"
         try:
-            episode = read_episode(file, layout, where)
+            episode = _read_episode(file, layout, where)
         except UnicodeDecodeError:
             raise ValueError(f"{where}: a name is not UTF-8; the file is damaged") from None
         yield episode
 
 
-def read_episode(file: Path, layout: Layout, where: str) -> Raw:
+def _read_episode(file: Path, layout: Layout, where: str) -> Raw:
     with named(where):
-        rows = read_rows(file, layout.data_format)
+        rows = _read_rows(file, layout.data_format)
     infos = {}
     if "infos" in rows and pa.types.is_struct(rows["infos"].type):
-        fields = members(rows["infos"], where)
+        fields = _members(rows["infos"], where)
         for name in map(INFOS.__getitem__, layout.columns):
             if name in fields:
                 infos[name] = numbers(fields[name], f"{where}: {name!r}")
-    for name in ("observations", *COLUMNS):
+    for name in ("observations", *_COLUMNS):
         if name not in rows:
             raise ValueError(f"{where}: lacks {name!r}")
     # Minari pads these to the length of the observations.
-    padded = (numbers(rows[name], f"{where}: {name!r}")[:-1] for name in COLUMNS)
+    padded = (numbers(rows[name], f"{where}: {name!r}")[:-1] for name in _COLUMNS)
     actions, rewards, terminations, truncations = padded
     return Raw(
         [observations(rows["observations"], leaf, where) for leaf in layout.leaves],
@@ -62,11 +62,11 @@ def read_episode(file: Path, layout: Layout, where: str) -> Raw:
         terminations,
         truncations,
         infos,
-        read_facts(file.parent / METADATA) if layout.ours else {},
+        _read_facts(file.parent / METADATA) if layout.ours else {},
     )
 
 
-def data_file(folder: Path) -> Path:
+def _data_file(folder: Path) -> Path:
     """As for Minari, any other file of the folder."""
     if folder.is_symlink() or not folder.is_dir():
         raise ValueError(f"{folder}: not a folder of an episode; damaged")
@@ -80,7 +80,7 @@ def data_file(folder: Path) -> Path:
     return found[0]
 
 
-def read_rows(file: Path, data_format: str) -> dict[str, pa.Array]:
+def _read_rows(file: Path, data_format: str) -> dict[str, pa.Array]:
     """The columns of one file, checked so that no value lies outside of it."""
     if data_format == "parquet":
         with pq.ParquetFile(file) as parquet:
@@ -99,7 +99,7 @@ def read_rows(file: Path, data_format: str) -> dict[str, pa.Array]:
     return {name: table[name].combine_chunks() for name in table.column_names}
 
 
-def read_facts(file: Path) -> dict[str, Any]:
+def _read_facts(file: Path) -> dict[str, Any]:
     said = read_json(file) if file.is_file() else None
     if not isinstance(said, dict):
         raise ValueError(f"{file}: not the metadata of an episode; damaged")
@@ -111,7 +111,7 @@ def read_facts(file: Path) -> dict[str, Any]:
     return facts
 
 
-def members(values: pa.Array, where: str) -> dict[str, pa.Array]:
+def _members(values: pa.Array, where: str) -> dict[str, pa.Array]:
     """Arrays of a struct by name."""
     if not pa.types.is_struct(values.type) or values.null_count:
         raise ValueError(f"{where}: holds {values.type}; it needs a struct without nulls")
@@ -120,7 +120,7 @@ def members(values: pa.Array, where: str) -> dict[str, pa.Array]:
 
 def observations(values: pa.Array, leaf: Leaf, where: str) -> np.ndarray:
     for key in leaf.path:
-        inner = members(values, where)
+        inner = _members(values, where)
         if str(key) not in inner:
             raise ValueError(f"{where}: observations lack {leaf.name!r}")
         values = inner[str(key)]
@@ -154,19 +154,19 @@ def numbers(values: pa.Array, where: str) -> np.ndarray:
     return found.reshape(rows, -1) if lists else found
 
 
-class Writer:
+class EpisodeWriter:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def write(self, index: int, episode: Raw) -> None:
         steps = len(episode.actions)
-        columns = {"observations": fixed_lists(episode.observations[0])}
-        for name in COLUMNS:
+        columns = {"observations": _fixed_lists(episode.observations[0])}
+        for name in _COLUMNS:
             values = getattr(episode, name)
             columns[name] = pa.array(np.append(values, np.zeros(1, values.dtype)))
         if episode.infos:
             infos = [
-                fixed_lists(values) if values.ndim > 1 else pa.array(values)
+                _fixed_lists(values) if values.ndim > 1 else pa.array(values)
                 for values in episode.infos.values()
             ]
             columns["infos"] = pa.StructArray.from_arrays(infos, list(episode.infos))
@@ -182,6 +182,6 @@ class Writer:
         pass
 
 
-def fixed_lists(values: np.ndarray) -> pa.Array:
+def _fixed_lists(values: np.ndarray) -> pa.Array:
     flat = pa.array(values.reshape(-1))
     return pa.FixedSizeListArray.from_arrays(flat, values[:1].size)

@@ -29,11 +29,11 @@ def from_raw(raw: Raw, layout: Layout, where: str, notes: list[str]) -> Episode:
         obs=observations(raw, layout, steps, where),
         action=actions(raw, layout, steps, where),
         reward=rewards(raw.rewards, steps, where),
-        terminated=ends(raw, steps, where, notes),
+        terminated=_ends(raw, steps, where, notes),
         complete=bool(raw.facts.get(COMPLETE, True)),
         episode_return=raw.facts.get(EPISODE_RETURN),
         final_observed=bool(raw.facts.get(FINAL_OBSERVED, True)),
-        **optional(raw.infos, layout, steps, where),
+        **_optional(raw.infos, layout, steps, where),
     )
 
 
@@ -58,11 +58,11 @@ def actions(raw: Raw, layout: Layout, steps: int, where: str) -> np.ndarray:
     last = raw.facts.get(NEXT_ACTION, NO_ACTION)
     if type(last) is not int or not NO_ACTION <= last < len(layout.actions):
         raise ValueError(f"{where}: next action {last}, which is not one of the actions; damaged")
-    taken = flat(raw.actions, "actions", "iu", steps, where)
-    return np.append(ids(taken, layout, "action", where), last)
+    taken = _flat(raw.actions, "actions", "iu", steps, where)
+    return np.append(_ids(taken, layout, "action", where), last)
 
 
-def ids(values: np.ndarray, layout: Layout, name: str, where: str) -> np.ndarray:
+def _ids(values: np.ndarray, layout: Layout, name: str, where: str) -> np.ndarray:
     """Actions as indices; in our own files −1 stands for unknown."""
     count, first = len(layout.actions), layout.first_action
     wrong = (values < first) | (values >= first + count)
@@ -78,15 +78,15 @@ def ids(values: np.ndarray, layout: Layout, name: str, where: str) -> np.ndarray
 
 
 def rewards(values: np.ndarray, steps: int, where: str) -> np.ndarray:
-    found = flat(values, "rewards", "biuf", steps, where)
+    found = _flat(values, "rewards", "biuf", steps, where)
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
         return np.append(found.astype(np.float32), np.float32(0))
 
 
-def ends(raw: Raw, steps: int, where: str, notes: list[str]) -> bool:
+def _ends(raw: Raw, steps: int, where: str, notes: list[str]) -> bool:
     """Whether the episode terminated."""
     flags = {
-        name: flat(getattr(raw, name), name, "biu", steps, where) != 0
+        name: _flat(getattr(raw, name), name, "biu", steps, where) != 0
         for name in ("terminations", "truncations")
     }
     for name, flag in flags.items():
@@ -102,7 +102,7 @@ def ends(raw: Raw, steps: int, where: str, notes: list[str]) -> bool:
     return bool(flags["terminations"][-1])
 
 
-def optional(
+def _optional(
     infos: dict[str, np.ndarray], layout: Layout, steps: int, where: str
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
@@ -116,14 +116,14 @@ def optional(
             )
         found["legal"] = mask.astype(np.bool_)
     if (executed := infos.get(INFOS["executed"])) is not None:
-        taken = flat(executed, INFOS["executed"], "iu", rows, where)
-        found["executed"] = ids(taken, layout, "executed action", where)
+        taken = _flat(executed, INFOS["executed"], "iu", rows, where)
+        found["executed"] = _ids(taken, layout, "executed action", where)
     if (propensity := infos.get(INFOS["propensity"])) is not None:
-        found["propensity"] = flat(propensity, INFOS["propensity"], "f", rows, where)
+        found["propensity"] = _flat(propensity, INFOS["propensity"], "f", rows, where)
     return found
 
 
-def flat(values: np.ndarray, name: str, kinds: str, rows: int, where: str) -> np.ndarray:
+def _flat(values: np.ndarray, name: str, kinds: str, rows: int, where: str) -> np.ndarray:
     if values.shape not in ((rows,), (rows, 1)) or values.dtype.kind not in kinds:
         raise ValueError(
             f"{where}: '{name}' holds {values.dtype} of shape {values.shape}; it needs {rows} "

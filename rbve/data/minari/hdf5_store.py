@@ -24,10 +24,10 @@ def read_episodes(layout: Layout) -> Iterator[Raw]:
                 "one of them is damaged"
             )
         for index in range(layout.episodes):
-            yield read_episode(file.group(f"episode_{index}", f"{path}: episode {index}"), layout)
+            yield _read_episode(file.group(f"episode_{index}", f"{path}: episode {index}"), layout)
 
 
-def read_episode(group: hdf5.Group, layout: Layout) -> Raw:
+def _read_episode(group: hdf5.Group, layout: Layout) -> Raw:
     infos: dict[str, np.ndarray] = {}
     if group.has("infos"):
         inner = group.group("infos")
@@ -61,7 +61,7 @@ def observations(group: hdf5.Group, leaf: Leaf) -> np.ndarray:
     return found.numbers()
 
 
-class Writer:
+class EpisodeWriter:
     def __init__(self, folder: Path) -> None:
         self.h5py = h5py = hdf5.require_h5py()
         self.file = h5py.File(folder / HDF5_FILE, "w", track_order=True)

@@ -24,8 +24,8 @@ from rbve.files import read_json
 
 METADATA = "metadata.json"
 HDF5_FILE = "main_data.hdf5"
-VERSION = "0.5.4"  # of minari, whose layout this is
-SCHEMA = 1  # of our own entry in the metadata
+_VERSION = "0.5.4"  # of minari, whose layout this is
+_SCHEMA = 1  # of our own entry in the metadata
 # Columns Minari has no place for, by their names among an episode's infos (T+1 rows each).
 INFOS = {"legal": "action_mask", "executed": "executed_action", "propensity": "propensity"}
 # Facts of an episode Minari has no place for, kept where they are not what they usually are.
@@ -107,9 +107,9 @@ def open_layout(path: Path) -> Layout:
     kept = said.get("rbve")
     if kept is None:
         actions = tuple(str(first + index) for index in range(count))
-        held: Any = (actions, spaces.features(leaves), ("legal",), origin(said, folder))
+        held: Any = (actions, spaces.features(leaves), ("legal",), _origin(said, folder))
     else:
-        held = kept_facts(kept, count, str(file))
+        held = _kept_facts(kept, count, str(file))
     actions, features, columns, provenance = held
     return Layout(
         folder,
@@ -126,10 +126,10 @@ def open_layout(path: Path) -> Layout:
     )
 
 
-def kept_facts(kept: Any, count: int, where: str) -> tuple[Any, ...]:
+def _kept_facts(kept: Any, count: int, where: str) -> tuple[Any, ...]:
     """(actions, features, columns, provenance) of a dataset this library wrote."""
     damaged = ValueError(f"{where}: the entry 'rbve' is damaged; remove it to read what is left")
-    if not isinstance(kept, dict) or kept.get("schema") != SCHEMA:
+    if not isinstance(kept, dict) or kept.get("schema") != _SCHEMA:
         raise damaged
     actions, columns, provenance = (kept.get(name) for name in ("actions", "columns", "provenance"))
     if not isinstance(actions, list) or not all(type(name) is str for name in actions):
@@ -147,17 +147,17 @@ def kept_facts(kept: Any, count: int, where: str) -> tuple[Any, ...]:
     return tuple(actions), features, tuple(columns), provenance
 
 
-def origin(said: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _origin(said: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Where a dataset of others comes from, as it says itself."""
     name = folder.parent.name if folder.name == "data" else folder.name
     found: dict[str, Any] = {"source": name, "format": "minari"}
     for key in ("dataset_id", "minari_version", "algorithm_name", "author", "code_permalink"):
         if isinstance(said.get(key), str | list):
             found[key] = said[key]
-    return {**found, **made_in(said.get("env_spec"))}
+    return {**found, **_made_in(said.get("env_spec"))}
 
 
-def made_in(spec: Any) -> dict[str, Any]:
+def _made_in(spec: Any) -> dict[str, Any]:
     """The environment, where it is one of Gymnasium's by a plain id, and what it was made with.
 
     `rbve.envs.named_in_file` decides later whether it can be had.
@@ -190,9 +190,9 @@ def describe(part: Dataset, dtype: np.dtype, name: str, data_format: str) -> dic
             {"type": "Discrete", "dtype": "int64", "start": 0, "n": part.num_actions}
         ),
         "dataset_id": plain if re.search(r"-v\d+$", plain) else f"{plain}-v0",
-        "minari_version": VERSION,
+        "minari_version": _VERSION,
         "rbve": {
-            "schema": SCHEMA,
+            "schema": _SCHEMA,
             "actions": list(part.actions),
             "columns": [name for name in OPTIONAL_COLUMNS if getattr(part, name) is not None],
             "provenance": part.provenance,

@@ -16,8 +16,8 @@ import numpy as np
 
 from rbve.data.features import Feature, Features
 
-MOST = 1 << 16  # of actions, categories or columns; more is taken for damage
-DEEPEST = 8  # nested Dicts and Tuples
+_MOST = 1 << 16  # of actions, categories or columns; more is taken for damage
+_DEEPEST = 8  # nested Dicts and Tuples
 
 
 class Leaf(NamedTuple):
@@ -37,7 +37,7 @@ class Leaf(NamedTuple):
         return math.prod(self.shape)
 
 
-def parse(text: Any, where: str) -> dict[str, Any]:
+def _parse(text: Any, where: str) -> dict[str, Any]:
     try:
         space = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
@@ -49,18 +49,18 @@ def parse(text: Any, where: str) -> dict[str, Any]:
 
 def discrete(text: Any, where: str) -> tuple[int, int]:
     """(first action, number of actions) of an action space, which must be Discrete."""
-    space = parse(text, where)
+    space = _parse(text, where)
     if space["type"] != "Discrete":
         raise ValueError(
             f"{where} is {space['type']}; this library learns discrete actions only, so it needs "
             "Discrete"
         )
-    return category(space.get("start", 0), space.get("n"), where)
+    return _category(space.get("start", 0), space.get("n"), where)
 
 
-def category(start: Any, count: Any, where: str) -> tuple[int, int]:
-    if type(start) is not int or type(count) is not int or not 0 < count <= MOST:
-        raise ValueError(f"{where}: Discrete of {count} values; it needs 1 to {MOST}")
+def _category(start: Any, count: Any, where: str) -> tuple[int, int]:
+    if type(start) is not int or type(count) is not int or not 0 < count <= _MOST:
+        raise ValueError(f"{where}: Discrete of {count} values; it needs 1 to {_MOST}")
     if abs(start) > 1 << 31:
         raise ValueError(f"{where}: Discrete from {start} on; damaged")
     return start, count
@@ -68,8 +68,8 @@ def category(start: Any, count: Any, where: str) -> tuple[int, int]:
 
 def leaves(text: Any, where: str) -> tuple[Leaf, ...]:
     """The arrays of an observation, in the order in which they are joined."""
-    found = walk(parse(text, where), (), where)
-    if is_one_array(found):
+    found = _walk(_parse(text, where), (), where)
+    if _is_one_array(found):
         return found
     for leaf in found:
         if len(leaf.shape) > 1:
@@ -77,34 +77,34 @@ def leaves(text: Any, where: str) -> tuple[Leaf, ...]:
                 f"{where}: {leaf.name!r} has shape {leaf.shape}; only an observation of one array, "
                 "or of flat ones that can be joined, can be read"
             )
-    if sum(count_columns(leaf) for leaf in found) > MOST:
-        raise ValueError(f"{where}: more than {MOST} columns and categories; damaged")
+    if sum(_count_columns(leaf) for leaf in found) > _MOST:
+        raise ValueError(f"{where}: more than {_MOST} columns and categories; damaged")
     return found
 
 
-def is_one_array(found: Sequence[Leaf]) -> bool:
+def _is_one_array(found: Sequence[Leaf]) -> bool:
     """Whether the observation is an array as it stands."""
     return len(found) == 1 and not found[0].ranges
 
 
-def count_columns(leaf: Leaf) -> int:
+def _count_columns(leaf: Leaf) -> int:
     return sum(count for _, count in leaf.ranges) or leaf.size
 
 
-def walk(space: dict[str, Any], path: tuple[str | int, ...], where: str) -> tuple[Leaf, ...]:
+def _walk(space: dict[str, Any], path: tuple[str | int, ...], where: str) -> tuple[Leaf, ...]:
     kind = space["type"]
     named = f"{where}: {Leaf(path, ()).name!r}"
     if kind in ("Dict", "Tuple"):
         inner = space.get("subspaces")
         if not inner or type(inner) is not (dict if kind == "Dict" else list):
             raise ValueError(f"{named}: {kind} of nothing; the metadata is damaged")
-        if len(path) >= DEEPEST:
-            raise ValueError(f"{named}: nested deeper than {DEEPEST}")
+        if len(path) >= _DEEPEST:
+            raise ValueError(f"{named}: nested deeper than {_DEEPEST}")
         keys: Any = sorted(inner) if kind == "Dict" else range(len(inner))
-        parts = [walk(parse(inner[key], named), (*path, key), where) for key in keys]
+        parts = [_walk(_parse(inner[key], named), (*path, key), where) for key in keys]
         return tuple(leaf for part in parts for leaf in part)
     if kind == "Discrete":
-        return (Leaf(path, (), (category(space.get("start", 0), space.get("n"), named),)),)
+        return (Leaf(path, (), (_category(space.get("start", 0), space.get("n"), named),)),)
     if kind == "MultiDiscrete":
         counts = space.get("nvec")
         if not isinstance(counts, list) or any(isinstance(count, list) for count in counts):
@@ -113,20 +113,20 @@ def walk(space: dict[str, Any], path: tuple[str | int, ...], where: str) -> tupl
         if not isinstance(starts, list) or len(starts) != len(counts):
             raise ValueError(f"{named}: MultiDiscrete's 'start' does not fit; damaged")
         ranges = tuple(
-            category(start, count, named) for start, count in zip(starts, counts, strict=True)
+            _category(start, count, named) for start, count in zip(starts, counts, strict=True)
         )
-        return (Leaf(path, shape_of([len(counts)], named), ranges),)
+        return (Leaf(path, _shape_of([len(counts)], named), ranges),)
     if kind == "MultiBinary":
         count = space.get("n")
-        return (Leaf(path, shape_of(count if isinstance(count, list) else [count], named)),)
+        return (Leaf(path, _shape_of(count if isinstance(count, list) else [count], named)),)
     if kind == "Box":
-        shape = shape_of(space.get("shape"), named)
+        shape = _shape_of(space.get("shape"), named)
         frame = len(shape) in (2, 3) and min(shape[:2]) >= 32 and space.get("dtype") == "uint8"
         return (Leaf(path, shape, image=frame),)
     raise ValueError(f"{named} is {kind}; observations must be numbers, so drop or encode it")
 
 
-def shape_of(sizes: Any, where: str) -> tuple[int, ...]:
+def _shape_of(sizes: Any, where: str) -> tuple[int, ...]:
     if not isinstance(sizes, list) or not all(type(size) is int and size > 0 for size in sizes):
         raise ValueError(f"{where}: cannot have the shape {str(sizes)[:80]}; damaged")
     if len(sizes) > 32:
@@ -136,7 +136,7 @@ def shape_of(sizes: Any, where: str) -> tuple[int, ...]:
 
 def features(found: Sequence[Leaf]) -> Features | None:
     """What the columns of a joined observation are; a single array needs no names."""
-    if is_one_array(found):
+    if _is_one_array(found):
         return None
     columns: list[Feature] = []
     for leaf in found:
@@ -153,7 +153,7 @@ def features(found: Sequence[Leaf]) -> Features | None:
 
 def join(found: Sequence[Leaf], arrays: Sequence[np.ndarray], where: str) -> np.ndarray:
     """(rows, ...) from the (rows, *shape) of every leaf."""
-    if is_one_array(found):
+    if _is_one_array(found):
         return arrays[0]
     columns = []
     for leaf, array in zip(found, arrays, strict=True):

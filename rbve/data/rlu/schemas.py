@@ -29,7 +29,7 @@ from rbve.data.rlu.tfrecord import AGAIN, Value
 
 ATARI_LIMIT = 27_000  # decisions, at which the recording cut an episode
 ATARI_ACTIONS = 18  # of the whole console
-LAST = 2  # step type of dm_env
+_LAST = 2  # step type of dm_env
 FRAMES = 4  # of a stacked Atari observation
 
 DMLAB_ACTIONS = (
@@ -70,7 +70,7 @@ class RecordFeatures:
         value = self.found.get(name)
         if not isinstance(value, list):
             raise self.wrong(name, "strings")
-        check_count(name, len(value), count)
+        _check_count(name, len(value), count)
         return value
 
     def floats(self, name: str, count: int | None = None) -> np.ndarray:
@@ -87,13 +87,13 @@ class RecordFeatures:
         value = self.found.get(name)
         if not isinstance(value, np.ndarray) or value.dtype.kind != code:
             raise self.wrong(name, kind)
-        check_count(name, len(value), count)
+        _check_count(name, len(value), count)
         return value
 
     def actions(self, name: str, count: int | None, actions: int) -> np.ndarray:
         """Ids below `actions`; others could not be stored, let alone learned."""
         values = self.ints(name, count)
-        check_actions(name, values, actions)
+        _check_actions(name, values, actions)
         return values
 
     def wrong(self, name: str, kind: str) -> ValueError:
@@ -102,14 +102,14 @@ class RecordFeatures:
         return ValueError(f"feature {name!r} does not hold {kind}; {AGAIN}")
 
 
-def check_count(name: str, found: int, count: int | None) -> None:
+def _check_count(name: str, found: int, count: int | None) -> None:
     if count is not None and found != count:
         raise ValueError(f"feature {name!r} has {found} entries and needs {count}; {AGAIN}")
     if found == 0:
         raise ValueError(f"feature {name!r} is empty; {AGAIN}")
 
 
-def check_actions(name: str, values: np.ndarray, actions: int) -> None:
+def _check_actions(name: str, values: np.ndarray, actions: int) -> None:
     wrong = (values < 0) | (values >= actions)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -136,13 +136,13 @@ def sarsa(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
     )
 
 
-def sarsa_actions(row: RecordFeatures) -> np.ndarray:
+def _sarsa_actions(row: RecordFeatures) -> np.ndarray:
     if row.floats("d_t", 1)[0] == 0:
         return row.ints("a_t", 1)
     return np.append(row.ints("a_t", 1), row.ints("a_tp1", 1))
 
 
-def atari_episode(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
+def _atari_episode(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
     action = row.actions("actions", None, actions)
     count = len(action)
     discounts = row.floats("discounts", count)
@@ -150,7 +150,7 @@ def atari_episode(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> 
     if len(early):
         raise Contradiction(f"feature 'discounts' ends the episode at row {early[0]} of {count}")
     total = row.floats("clipped_rewards", count).sum(dtype=np.float64)
-    check_return(total, row.floats("clipped_episode_return", 1)[0])
+    _check_return(total, row.floats("clipped_episode_return", 1)[0])
     pngs = row.strings("observations", count)
     return Episode(
         obs=decode_gray([*pngs, pngs[-1]], *shape[:2]),
@@ -161,7 +161,7 @@ def atari_episode(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> 
     )
 
 
-def episode_actions(row: RecordFeatures) -> np.ndarray:
+def _episode_actions(row: RecordFeatures) -> np.ndarray:
     return row.ints("actions")
 
 
@@ -176,10 +176,10 @@ def bsuite(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode
     discounts = row.floats("discount", steps)
     total = row.floats("episodic_reward", steps)
     action = row.ints("action", steps)
-    if kinds[0] == LAST:
+    if kinds[0] == _LAST:
         return None
-    check_actions("action", action[kinds != LAST], actions)
-    terminated = ends("discount", discounts[0]) or bool(kinds[-1] == LAST)
+    _check_actions("action", action[kinds != _LAST], actions)
+    terminated = ends("discount", discounts[0]) or bool(kinds[-1] == _LAST)
     return Episode(
         obs=obs[[0, -1]],
         action=np.array([action[0], NO_ACTION if terminated or steps == 1 else action[1]]),
@@ -191,9 +191,9 @@ def bsuite(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode
     )
 
 
-def bsuite_actions(row: RecordFeatures) -> np.ndarray:
+def _bsuite_actions(row: RecordFeatures) -> np.ndarray:
     kinds = row.ints("step_type")
-    return row.ints("action", len(kinds))[kinds != LAST]
+    return row.ints("action", len(kinds))[kinds != _LAST]
 
 
 def dmlab(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
@@ -209,11 +209,13 @@ def dmlab(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
             "discount 0"
         )
     whole = bool(row.ints("start_idx", 1)[0] == 0)
-    check_last_actions(row.floats("observations_action", count * len(DMLAB_ACTIONS)), action, whole)
-    check_last_rewards(row.floats("observations_reward", count), rewards, whole)
+    _check_last_actions(
+        row.floats("observations_action", count * len(DMLAB_ACTIONS)), action, whole
+    )
+    _check_last_rewards(row.floats("observations_reward", count), rewards, whole)
     if whole:
         total = rewards.sum(dtype=np.float64)
-        check_return(total, row.floats("episode_return", 1)[0])
+        _check_return(total, row.floats("episode_return", 1)[0])
     return Episode(
         obs=decode_swapped(row.strings("observations_pixels", count), *shape[:2]),
         action=np.append(action[:-1], NO_ACTION),
@@ -224,7 +226,7 @@ def dmlab(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
     )
 
 
-def check_last_actions(one_hot: np.ndarray, action: np.ndarray, whole: bool) -> None:
+def _check_last_actions(one_hot: np.ndarray, action: np.ndarray, whole: bool) -> None:
     expected = np.eye(len(DMLAB_ACTIONS), dtype=np.float32)[action]
     expected = np.concatenate([np.zeros_like(expected[:1]), expected[:-1]])
     wrong = (one_hot.reshape(expected.shape) != expected).any(axis=1)
@@ -235,7 +237,7 @@ def check_last_actions(one_hot: np.ndarray, action: np.ndarray, whole: bool) -> 
         raise Contradiction(f"feature 'observations_action', row {row}: it must say {said}")
 
 
-def check_last_rewards(last: np.ndarray, rewards: np.ndarray, whole: bool) -> None:
+def _check_last_rewards(last: np.ndarray, rewards: np.ndarray, whole: bool) -> None:
     expected = np.concatenate([[0], rewards[:-1]])
     wrong = last != expected
     wrong[0] &= whole
@@ -247,7 +249,7 @@ def check_last_rewards(last: np.ndarray, rewards: np.ndarray, whole: bool) -> No
         )
 
 
-def check_return(total: float, logged: float) -> None:
+def _check_return(total: float, logged: float) -> None:
     if abs(total - logged) > 1e-3 * max(1.0, abs(logged)):
         raise Contradiction(f"its rewards sum to {total:g}, and it logs a return of {logged:g}")
 
@@ -258,7 +260,7 @@ def ends(name: str, discount: float) -> bool:
     return bool(discount == 0)
 
 
-class Schema(NamedTuple):
+class _Schema(NamedTuple):
     features: frozenset[str]
     episode: Callable[[RecordFeatures, tuple[int, ...], int], Episode | None]
     actions: Callable[[RecordFeatures], np.ndarray]  # ids a record took
@@ -270,31 +272,31 @@ def names(text: str) -> frozenset[str]:
 
 
 SCHEMAS = {
-    "atari sarsa": Schema(
-        names("o_t a_t r_t d_t o_tp1 a_tp1 episode_return"), sarsa, sarsa_actions, (84, 84, FRAMES)
+    "atari sarsa": _Schema(
+        names("o_t a_t r_t d_t o_tp1 a_tp1 episode_return"), sarsa, _sarsa_actions, (84, 84, FRAMES)
     ),
-    "atari episodes": Schema(
+    "atari episodes": _Schema(
         names(
             "observations actions unclipped_rewards clipped_rewards discounts "
             "clipped_episode_return"
         ),
-        atari_episode,
-        episode_actions,
+        _atari_episode,
+        _episode_actions,
         (84, 84, 1),
     ),
-    "bsuite": Schema(
+    "bsuite": _Schema(
         names("observation action reward discount episodic_reward step_type"),
         bsuite,
-        bsuite_actions,
+        _bsuite_actions,
         None,
     ),
-    "dmlab": Schema(
+    "dmlab": _Schema(
         names(
             "observations_pixels observations_reward observations_action actions rewards discounts "
             "start_idx episode_return"
         ),
         dmlab,
-        episode_actions,
+        _episode_actions,
         (72, 96, 3),
     ),
 }

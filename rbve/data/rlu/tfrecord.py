@@ -22,18 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 MAX_RECORD = 1 << 28  # bytes; the longest Atari episode, its frames uncompressed, has 194 MB
-MAX_ENTRIES = 1 << 17  # of a list of strings or whole numbers; the longest episode has 27,000
-MAX_FIELDS = 1 << 18  # of all lists of a record, which has about ten, most of them packed into one
-MAX_PARTS = 1 << 12  # of a record outside of its lists: features, their names and types
-MAX_RATIO = 100  # decompressed to compressed; gzip hardly shrinks frames, and zeros 30 times
+_MAX_ENTRIES = 1 << 17  # of a list of strings or whole numbers; the longest episode has 27,000
+_MAX_FIELDS = 1 << 18  # of all lists of a record, which has about ten, most of them packed into one
+_MAX_PARTS = 1 << 12  # of a record outside of its lists: features, their names and types
+_MAX_RATIO = 100  # decompressed to compressed; gzip hardly shrinks frames, and zeros 30 times
 SMALL = 1 << 24  # bytes that a shard may hold at any ratio
-PIECE = 1 << 20  # bytes inflated at a time
+_PIECE = 1 << 20  # bytes inflated at a time
 GZIP_MAGIC = b"\x1f\x8b"
 AGAIN = "download the shard again"
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types of protobuf
-FIXED_SIZES = {FIXED64: 8, FIXED32: 4}
-BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3  # fields of tf.train.Feature
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types of protobuf
+_FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
+_BYTES_LIST, _FLOAT_LIST, _INT64_LIST = 1, 2, 3  # fields of tf.train.Feature
 
 Value = list[memoryview] | np.ndarray  # strings, float32 or int64
 
@@ -56,15 +56,15 @@ def place(file: Path, number: int, offset: int) -> str:
 
 def records(file: Path, checked: bool = True) -> Generator[Record, None, None]:
     """The records of a shard. Only a look at what a file is may leave out the checksums."""
-    matches = checksum_matches() if checked else lambda data, crc: True
-    most = max(SMALL, MAX_RATIO * file.stat().st_size)
+    matches = _checksum_matches() if checked else lambda data, crc: True
+    most = max(SMALL, _MAX_RATIO * file.stat().st_size)
     number = offset = 0
     with open(file, "rb") as raw, gzip.GzipFile(fileobj=raw) as stream:
 
         def take(count: int, what: str) -> bytes:
             where = place(file, number, offset)
             try:
-                data = take_pieces(stream, count)
+                data = _take_pieces(stream, count)
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 raise ValueError(
                     f"{where}: the gzip stream is damaged or cut off near byte {raw.tell()} of the "
@@ -103,16 +103,16 @@ def records(file: Path, checked: bool = True) -> Generator[Record, None, None]:
         raise ValueError(f"{file}: holds no record; {AGAIN}")
 
 
-def take_pieces(stream: gzip.GzipFile, count: int) -> bytes:
+def _take_pieces(stream: gzip.GzipFile, count: int) -> bytes:
     """Up to `count` bytes; memory grows with what is there, not with what is asked for."""
     pieces = []
-    while count and (piece := stream.read(min(count, PIECE))):
+    while count and (piece := stream.read(min(count, _PIECE))):
         pieces.append(piece)
         count -= len(piece)
     return b"".join(pieces)
 
 
-def crc32c() -> Callable[[bytes], int]:
+def _crc32c() -> Callable[[bytes], int]:
     try:
         import google_crc32c
     except ImportError:
@@ -122,34 +122,34 @@ def crc32c() -> Callable[[bytes], int]:
     return google_crc32c.value
 
 
-def masked(crc: int) -> int:
+def _masked(crc: int) -> int:
     """As TFRecords store it, since the checksum of data holding checksums is weak."""
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def checksum_matches() -> Callable[[bytes, int], bool]:
-    value = crc32c()
-    return lambda data, crc: masked(value(data)) == crc
+def _checksum_matches() -> Callable[[bytes, int], bool]:
+    value = _crc32c()
+    return lambda data, crc: _masked(value(data)) == crc
 
 
 def parse_example(data: bytes, wanted: Container[str] | None = None) -> dict[str, Value]:
     """Features by name, all or those wanted. Strings are views into `data`."""
     found: dict[str, Value] = {}
-    parts, entries = Budget(MAX_PARTS), Budget(MAX_FIELDS)
+    parts, entries = Budget(_MAX_PARTS), Budget(_MAX_FIELDS)
     for number, wire, features in fields(memoryview(data), parts):
-        if (number, wire) != (1, BYTES):
+        if (number, wire) != (1, _BYTES):
             continue
         for number, wire, entry in fields(features, parts):
-            if (number, wire) != (1, BYTES):
+            if (number, wire) != (1, _BYTES):
                 continue
             name, feature = "", memoryview(b"")
             for number, wire, value in fields(entry, parts):
-                if (number, wire) == (1, BYTES):
-                    name = feature_name(value)
-                elif (number, wire) == (2, BYTES):
+                if (number, wire) == (1, _BYTES):
+                    name = _feature_name(value)
+                elif (number, wire) == (2, _BYTES):
                     feature = value
             if wanted is None or name in wanted:
-                found[name] = parse_feature(feature, name, parts, entries)
+                found[name] = _parse_feature(feature, name, parts, entries)
     return found
 
 
@@ -165,71 +165,71 @@ class Budget:
             raise ValueError(f"more than {self.most} fields, which no record has; {AGAIN}")
 
 
-def feature_name(value: memoryview) -> str:
+def _feature_name(value: memoryview) -> str:
     try:
         return str(value, "utf-8")
     except UnicodeDecodeError:
         raise ValueError("the name of a feature is not text") from None
 
 
-def parse_feature(data: memoryview, name: str, parts: Budget, entries: Budget) -> Value:
+def _parse_feature(data: memoryview, name: str, parts: Budget, entries: Budget) -> Value:
     value: Value = []
     for number, wire, body in fields(data, parts):
-        if wire != BYTES or number not in PARSERS:
+        if wire != _BYTES or number not in _PARSERS:
             continue
         try:
-            value = PARSERS[number](body, entries)
+            value = _PARSERS[number](body, entries)
         except ValueError as error:
             raise ValueError(f"feature {name!r}: {error}") from None
     return value
 
 
-def parse_strings(data: memoryview, entries: Budget) -> list[memoryview]:
+def _parse_strings(data: memoryview, entries: Budget) -> list[memoryview]:
     strings = []
     for number, wire, value in fields(data, entries):
-        if (number, wire) == (1, BYTES):
+        if (number, wire) == (1, _BYTES):
             strings.append(value)
-            if len(strings) > MAX_ENTRIES:
-                raise ValueError(f"more than {MAX_ENTRIES} entries")
+            if len(strings) > _MAX_ENTRIES:
+                raise ValueError(f"more than {_MAX_ENTRIES} entries")
     return strings
 
 
-def parse_floats(data: memoryview, entries: Budget) -> np.ndarray:
+def _parse_floats(data: memoryview, entries: Budget) -> np.ndarray:
     pieces = []
     for number, wire, value in fields(data, entries):
-        if number == 1 and wire in (BYTES, FIXED32):
+        if number == 1 and wire in (_BYTES, _FIXED32):
             if len(value) % 4:
                 raise ValueError(f"floats in {len(value)} bytes, which 4 does not divide")
             pieces.append(np.frombuffer(value, "<f4"))
-    return joined(pieces, np.float32)
+    return _joined(pieces, np.float32)
 
 
-def parse_ints(data: memoryview, entries: Budget) -> np.ndarray:
+def _parse_ints(data: memoryview, entries: Budget) -> np.ndarray:
     pieces = []
     count = 0
     for number, wire, value in fields(data, entries):
-        if (number, wire) == (1, BYTES):
-            pieces.append(varints(value))
-        elif (number, wire) == (1, VARINT):
+        if (number, wire) == (1, _BYTES):
+            pieces.append(_varints(value))
+        elif (number, wire) == (1, _VARINT):
             pieces.append(np.array([value], np.uint64))
         else:
             continue
         count += len(pieces[-1])
-        if count > MAX_ENTRIES:
-            raise ValueError(f"more than {MAX_ENTRIES} entries")
-    return joined(pieces, np.uint64).view(np.int64)
+        if count > _MAX_ENTRIES:
+            raise ValueError(f"more than {_MAX_ENTRIES} entries")
+    return _joined(pieces, np.uint64).view(np.int64)
 
 
-def joined(pieces: list[np.ndarray], dtype: type) -> np.ndarray:
+def _joined(pieces: list[np.ndarray], dtype: type) -> np.ndarray:
     if len(pieces) == 1:
         return pieces[0]
     return np.concatenate(pieces) if pieces else np.empty(0, dtype)
 
 
-PARSERS: dict[int, Callable[[memoryview, Budget], Value]] = {
-    BYTES_LIST: parse_strings,
-    FLOAT_LIST: parse_floats,
-    INT64_LIST: parse_ints,
+_PARSERS: dict[int, Callable[[memoryview, Budget], Value]] = {
+    _BYTES_LIST: _parse_strings,
+    _FLOAT_LIST: _parse_floats,
+    _INT64_LIST: _parse_ints,
 }
 
 
@@ -238,16 +238,16 @@ def fields(data: memoryview, budget: Budget) -> Iterator[tuple[int, int, Any]]:
     at, end = 0, len(data)
     while at < end:
         budget.spend()
-        key, at = (data[at], at + 1) if data[at] < 128 else varint(data, at)
+        key, at = (data[at], at + 1) if data[at] < 128 else _varint(data, at)
         number, wire = key >> 3, key & 7
-        if wire == BYTES:
-            size, at = varint(data, at)
-        elif wire == VARINT:
-            value, at = varint(data, at)
+        if wire == _BYTES:
+            size, at = _varint(data, at)
+        elif wire == _VARINT:
+            value, at = _varint(data, at)
             yield number, wire, value
             continue
-        elif wire in FIXED_SIZES:
-            size = FIXED_SIZES[wire]
+        elif wire in _FIXED_SIZES:
+            size = _FIXED_SIZES[wire]
         else:
             raise ValueError(f"not a protobuf message: wire type {wire}")
         if size > end - at:
@@ -256,7 +256,7 @@ def fields(data: memoryview, budget: Budget) -> Iterator[tuple[int, int, Any]]:
         at += size
 
 
-def varint(data: memoryview, at: int) -> tuple[int, int]:
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
     """(number, position behind it) of 7 bits a byte, lowest first."""
     value = shift = 0
     for byte in data[at : at + 10]:
@@ -270,11 +270,11 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
     raise ValueError("not a protobuf message: a number of more than 10 bytes")
 
 
-def varints(data: memoryview) -> np.ndarray:
+def _varints(data: memoryview) -> np.ndarray:
     """All numbers of a packed list, (N,) uint64."""
     raw = np.frombuffer(data, np.uint8)
-    if len(raw) > 10 * MAX_ENTRIES:
-        raise ValueError(f"more than {MAX_ENTRIES} entries")
+    if len(raw) > 10 * _MAX_ENTRIES:
+        raise ValueError(f"more than {_MAX_ENTRIES} entries")
     last = raw < 128
     if last.all():
         return raw.astype(np.uint64)
@@ -298,14 +298,14 @@ def write_shard(file: Path, examples: Iterable[bytes]) -> None:
 
 
 def frame(data: bytes) -> bytes:
-    value = crc32c()
+    value = _crc32c()
     length = struct.pack("<Q", len(data))
     return b"".join(
         [
             length,
-            struct.pack("<I", masked(value(length))),
+            struct.pack("<I", _masked(value(length))),
             data,
-            struct.pack("<I", masked(value(data))),
+            struct.pack("<I", _masked(value(data))),
         ]
     )
 
@@ -314,21 +314,21 @@ def example(features: Mapping[str, Sequence[bytes] | np.ndarray]) -> bytes:
     """A tf.train.Example of strings, floats and whole numbers."""
     entries = []
     for name, value in features.items():
-        entries.append(field(1, field(1, name.encode()) + field(2, feature_bytes(value))))
+        entries.append(field(1, field(1, name.encode()) + field(2, _feature_bytes(value))))
     return field(1, b"".join(entries))
 
 
-def feature_bytes(value: Sequence[bytes] | np.ndarray) -> bytes:
+def _feature_bytes(value: Sequence[bytes] | np.ndarray) -> bytes:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return field(FLOAT_LIST, field(1, value.astype("<f4").tobytes()))
+        return field(_FLOAT_LIST, field(1, value.astype("<f4").tobytes()))
     if isinstance(value, np.ndarray):
         packed = b"".join(varint_bytes(int(number)) for number in value.ravel())
-        return field(INT64_LIST, field(1, packed))
-    return field(BYTES_LIST, b"".join(field(1, string) for string in value))
+        return field(_INT64_LIST, field(1, packed))
+    return field(_BYTES_LIST, b"".join(field(1, string) for string in value))
 
 
 def field(number: int, data: bytes) -> bytes:
-    return varint_bytes(number << 3 | BYTES) + varint_bytes(len(data)) + data
+    return varint_bytes(number << 3 | _BYTES) + varint_bytes(len(data)) + data
 
 
 def varint_bytes(number: int) -> bytes:
