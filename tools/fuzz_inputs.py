@@ -23,9 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz_mutations import EDGES, FLOATS, WORDS, damage, damage_json, damage_table
 from fuzz_seeds import Seed
-
-from rbve.data.rlu.examples import chunk
-from rbve.data.rlu.tfrecord import example, frame
+from rlu_records import chunk, example, frame
 
 RAW = 0.25  # share of inputs, of formats with checksums, that fail at them
 

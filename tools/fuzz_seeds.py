@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+import rlu_records
+from rlu_records import example, write_shard
 
 from rbve.data import Dataset, Episode, write
 from rbve.data.features import Feature, Features
-from rbve.data.rlu import examples
-from rbve.data.rlu.tfrecord import example, write_shard
 
 Files = dict[str, bytes]
 
@@ -167,13 +167,13 @@ def tfrecords() -> dict[str, tuple[dict[str, Any], ...]]:
             ("observations_pixels", colour),
         ):
             if name in record:
-                record[name] = [examples.png(pixels)] * len(record[name])
+                record[name] = [rlu_records.png(pixels)] * len(record[name])
         return record
 
     makers = {
-        "sarsa": examples.sarsa,
-        "atari": examples.atari,
-        "bsuite": examples.bsuite,
-        "dmlab": examples.dmlab,
+        "sarsa": rlu_records.sarsa,
+        "atari": rlu_records.atari,
+        "bsuite": rlu_records.bsuite,
+        "dmlab": rlu_records.dmlab,
     }
     return {kind: (calm(make(0)), calm(make(1))) for kind, make in makers.items()}

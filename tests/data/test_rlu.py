@@ -11,23 +11,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from rbve.data import Dataset, load, write
-from rbve.data.formats import recognise, rlu
-from rbve.data.rlu import schemas
-from rbve.data.rlu.examples import (
+from rlu_records import (
     Made,
     atari,
     bsuite,
     chunk,
     dmlab,
+    example,
     floats,
+    frame,
     ints,
     noise,
     png,
     sarsa,
+    write_shard,
 )
-from rbve.data.rlu.tfrecord import example, frame, write_shard
+
+from rbve.data import Dataset, load, write
+from rbve.data.formats import recognise, rlu
+from rbve.data.rlu import schemas
 from rbve.data.source import Fault
 
 pytest.importorskip("google_crc32c")

@@ -10,19 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rlu_records import example, frame, varint_bytes, write_shard
 
 from rbve.data.rlu.tfrecord import (
     MAX_RECORD,
     SMALL,
     Budget,
     Record,
-    example,
     fields,
-    frame,
     parse_example,
     records,
-    varint_bytes,
-    write_shard,
 )
 
 pytest.importorskip("google_crc32c")

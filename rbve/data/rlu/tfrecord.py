@@ -15,7 +15,7 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,7 +112,7 @@ def _take_pieces(stream: gzip.GzipFile, count: int) -> bytes:
     return b"".join(pieces)
 
 
-def _crc32c() -> Callable[[bytes], int]:
+def crc32c() -> Callable[[bytes], int]:
     try:
         import google_crc32c
     except ImportError:
@@ -122,14 +122,14 @@ def _crc32c() -> Callable[[bytes], int]:
     return google_crc32c.value
 
 
-def _masked(crc: int) -> int:
+def masked(crc: int) -> int:
     """As TFRecords store it, since the checksum of data holding checksums is weak."""
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def _checksum_matches() -> Callable[[bytes, int], bool]:
-    value = _crc32c()
-    return lambda data, crc: _masked(value(data)) == crc
+    value = crc32c()
+    return lambda data, crc: masked(value(data)) == crc
 
 
 def parse_example(data: bytes, wanted: Container[str] | None = None) -> dict[str, Value]:
@@ -286,56 +286,3 @@ def _varints(data: memoryview) -> np.ndarray:
         raise ValueError("not a protobuf message: a number of more than 10 bytes")
     shift = 7 * (np.arange(len(raw)) - np.repeat(starts, sizes))
     return np.add.reduceat((raw & 127).astype(np.uint64) << shift.astype(np.uint64), starts)
-
-
-# The same, written. For tests and fuzzing; the project writes no TFRecords for others.
-
-
-def write_shard(file: Path, examples: Iterable[bytes]) -> None:
-    with open(file, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
-        for data in examples:
-            stream.write(frame(data))
-
-
-def frame(data: bytes) -> bytes:
-    value = _crc32c()
-    length = struct.pack("<Q", len(data))
-    return b"".join(
-        [
-            length,
-            struct.pack("<I", _masked(value(length))),
-            data,
-            struct.pack("<I", _masked(value(data))),
-        ]
-    )
-
-
-def example(features: Mapping[str, Sequence[bytes] | np.ndarray]) -> bytes:
-    """A tf.train.Example of strings, floats and whole numbers."""
-    entries = []
-    for name, value in features.items():
-        entries.append(field(1, field(1, name.encode()) + field(2, _feature_bytes(value))))
-    return field(1, b"".join(entries))
-
-
-def _feature_bytes(value: Sequence[bytes] | np.ndarray) -> bytes:
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return field(_FLOAT_LIST, field(1, value.astype("<f4").tobytes()))
-    if isinstance(value, np.ndarray):
-        packed = b"".join(varint_bytes(int(number)) for number in value.ravel())
-        return field(_INT64_LIST, field(1, packed))
-    return field(_BYTES_LIST, b"".join(field(1, string) for string in value))
-
-
-def field(number: int, data: bytes) -> bytes:
-    return varint_bytes(number << 3 | _BYTES) + varint_bytes(len(data)) + data
-
-
-def varint_bytes(number: int) -> bytes:
-    number &= 0xFFFFFFFFFFFFFFFF
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)

@@ -1,14 +1,21 @@
-"""Synthetic records of RL Unplugged, one maker per kind, for tests and fuzzing."""
+"""Synthetic records of RL Unplugged and shards of them, for tests and fuzzing."""
 
 from __future__ import annotations
 
+import gzip
 import struct
 import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rbve.data.rlu.tfrecord import crc32c, masked
+
 Made = dict[str, Any]
+BYTES = 2  # wire type of protobuf
+BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3  # fields of tf.train.Feature
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -91,3 +98,53 @@ def dmlab(seed: int = 0, **changes: Any) -> Made:
         "start_idx": ints(0),
         "episode_return": floats(9),
     } | changes
+
+
+def write_shard(file: Path, examples: Iterable[bytes]) -> None:
+    with open(file, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
+        for data in examples:
+            stream.write(frame(data))
+
+
+def frame(data: bytes) -> bytes:
+    value = crc32c()
+    length = struct.pack("<Q", len(data))
+    return b"".join(
+        [
+            length,
+            struct.pack("<I", masked(value(length))),
+            data,
+            struct.pack("<I", masked(value(data))),
+        ]
+    )
+
+
+def example(features: Mapping[str, Sequence[bytes] | np.ndarray]) -> bytes:
+    """A tf.train.Example of strings, floats and whole numbers."""
+    entries = []
+    for name, value in features.items():
+        entries.append(field(1, field(1, name.encode()) + field(2, _feature_bytes(value))))
+    return field(1, b"".join(entries))
+
+
+def _feature_bytes(value: Sequence[bytes] | np.ndarray) -> bytes:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return field(FLOAT_LIST, field(1, value.astype("<f4").tobytes()))
+    if isinstance(value, np.ndarray):
+        packed = b"".join(varint_bytes(int(number)) for number in value.ravel())
+        return field(INT64_LIST, field(1, packed))
+    return field(BYTES_LIST, b"".join(field(1, string) for string in value))
+
+
+def field(number: int, data: bytes) -> bytes:
+    return varint_bytes(number << 3 | BYTES) + varint_bytes(len(data)) + data
+
+
+def varint_bytes(number: int) -> bytes:
+    number &= 0xFFFFFFFFFFFFFFFF
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
