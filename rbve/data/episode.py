@@ -82,7 +82,7 @@ def optional_columns(
     episodes: Sequence[Episode], first: int = 0, where: str = ""
 ) -> dict[str, Any]:
     """Those the episodes have; `first` is the number of the first one, for the message."""
-    found: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
     for name in OPTIONAL_COLUMNS:
         columns = [getattr(episode, name) for episode in episodes]
         missing = [index for index, column in enumerate(columns) if column is None]
@@ -92,10 +92,10 @@ def optional_columns(
                 "give it for all episodes or for none"
             )
         if not missing and name == "executed":
-            found[name] = stored_ids(columns)
+            stored[name] = stored_ids(columns)
         elif not missing:
-            found[name] = np.concatenate(columns).astype(OPTIONAL_COLUMNS[name])
-    return found
+            stored[name] = np.concatenate(columns).astype(OPTIONAL_COLUMNS[name])
+    return stored
 
 
 def stored_ids(columns: Sequence[np.ndarray]) -> np.ndarray:

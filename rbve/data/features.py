@@ -149,9 +149,9 @@ class Features:
         allowed = np.array([column.missing != "error" for column in self.columns])
         return is_finite32(raw) | (np.isnan(raw) & allowed)
 
-    def rows(self, given: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> np.ndarray:
+    def rows(self, entries: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> np.ndarray:
         """(N, columns) from rows of the log, given by column name."""
-        many = [given] if isinstance(given, Mapping) else list(given)
+        many = [entries] if isinstance(entries, Mapping) else list(entries)
         table = np.empty((len(many), len(self.columns)))
         for index, row in enumerate(many):
             if not isinstance(row, Mapping):
@@ -171,9 +171,9 @@ class Features:
 
     def far(self, raw: np.ndarray) -> list[str]:
         """What in (N, columns) lies far outside of what the data holds, row by row."""
-        found = [column.far(raw[:, index]) for index, column in enumerate(self.columns)]
-        said = []
-        for row, index in np.argwhere(np.stack(found, axis=1)):
+        outside = [column.far(raw[:, index]) for index, column in enumerate(self.columns)]
+        texts = []
+        for row, index in np.argwhere(np.stack(outside, axis=1)):
             column = self.columns[index]
             what = (
                 "is of a category that is not in the data"
@@ -181,8 +181,8 @@ class Features:
                 else f"is {raw[row, index]:g}; the data reaches from {column.low:g} to "
                 f"{column.high:g}"
             )
-            said.append(f"row {row}: column {column.name!r} {what}")
-        return said
+            texts.append(f"row {row}: column {column.name!r} {what}")
+        return texts
 
     def to_json(self) -> list[dict[str, Any]]:
         return [_entry_of(column) for column in self.columns]
@@ -191,10 +191,10 @@ class Features:
     def from_json(content: Any, where: str) -> Features:
         """`where` opens the message if the content is not what to_json() wrote."""
         columns = map(_column_of, content) if isinstance(content, list) else ()
-        found = tuple(columns)
-        if not found or None in found:
+        read = tuple(columns)
+        if not read or None in read:
             raise ValueError(f"{where}: 'features' is not a list of columns; damaged")
-        return Features(tuple(column for column in found if column is not None))
+        return Features(tuple(column for column in read if column is not None))
 
 
 def _entry_of(column: Feature) -> dict[str, Any]:
@@ -228,5 +228,6 @@ def _column_of(entry: Any) -> Feature | None:
     if entry.get("kind") != "number" or not all(map(is_finite, numbers.values())):
         return None
     known: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
-    found = Feature(entry["name"], **known, **shared)
-    return found if found.scale > 0 and found.clip > 0 and found.low <= found.high else None
+    feature = Feature(entry["name"], **known, **shared)
+    fits = feature.scale > 0 and feature.clip > 0 and feature.low <= feature.high
+    return feature if fits else None

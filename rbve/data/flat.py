@@ -66,13 +66,13 @@ def read(path: Path) -> Source:
 def _open_arrays(archive: Archive) -> dict[str, Member]:
     members = {}
     for role, names in _NAMES.items():
-        found = [name for name in names if name in archive.names]
-        if len(found) > 1:
+        present = [name for name in names if name in archive.names]
+        if len(present) > 1:
             raise ValueError(
-                f"{archive.path}: arrays {' and '.join(map(repr, found))} say the same; keep one"
+                f"{archive.path}: arrays {' and '.join(map(repr, present))} say the same; keep one"
             )
-        if found:
-            members[role] = archive.member(found[0])
+        if present:
+            members[role] = archive.member(present[0])
         elif role in ("obs", "action", "reward"):
             raise ValueError(
                 f"{archive.path}: lacks the array {names[0]!r}; it holds "
@@ -202,9 +202,9 @@ class _Cutter:
             }
             if "next_obs" in members:
                 chunk["next_obs"] = members["next_obs"].take(size)
-            found = {role: _flags(members[role], size) for role in _ENDS if role in members}
-            chunk["end"] = np.logical_or.reduce(list(found.values()))
-            chunk["terminated"] = _terminations(found)
+            flags = {role: _flags(members[role], size) for role in _ENDS if role in members}
+            chunk["end"] = np.logical_or.reduce(list(flags.values()))
+            chunk["terminated"] = _terminations(flags)
             yield chunk
 
     def mark_breaks(self, chunk: _Chunk, following: _Chunk) -> None:
@@ -251,13 +251,13 @@ class _Cutter:
         return dataset
 
 
-def _terminations(found: _Chunk) -> np.ndarray:
+def _terminations(flags: _Chunk) -> np.ndarray:
     """Which ends are true ones: 'dones' alone cannot tell, and marks time limits too."""
-    if "terminated" in found:
-        return found["terminated"]
-    if "done" in found:
-        return found["done"] & ~found.get("truncated", np.False_)
-    return np.zeros(len(found["truncated"]), bool)
+    if "terminated" in flags:
+        return flags["terminated"]
+    if "done" in flags:
+        return flags["done"] & ~flags.get("truncated", np.False_)
+    return np.zeros(len(flags["truncated"]), bool)
 
 
 def joined(held: list[_Chunk]) -> _Chunk:

@@ -45,8 +45,8 @@ def named(where: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # h5py has no exception of its own
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"{where}: cannot be read ({said}); the file is damaged") from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{where}: cannot be read ({reason}); the file is damaged") from None
 
 
 @contextlib.contextmanager
@@ -101,33 +101,33 @@ class Group(NamedTuple):
 
     def group(self, name: str, where: str | None = None) -> Group:
         """`where` opens messages about it."""
-        found = self.member(name)
-        if not isinstance(found, require_h5py().h5g.GroupID):
+        member = self.member(name)
+        if not isinstance(member, require_h5py().h5g.GroupID):
             raise ValueError(f"{self.where}: {name!r} is not a group; damaged")
-        return self._replace(id=found, where=where or self.where)
+        return self._replace(id=member, where=where or self.where)
 
     def column(self, name: str) -> _Column:
         """A dataset that lies in this file and is no larger than what the file holds."""
         h5d = require_h5py().h5d
-        found = self.member(name)
+        dataset = self.member(name)
         where = f"{self.where}: {name!r}"
-        if not isinstance(found, h5d.DatasetID):
+        if not isinstance(dataset, h5d.DatasetID):
             raise ValueError(f"{where} is not a dataset; damaged")
         with named(where):
-            made = found.get_create_plist()
+            made = dataset.get_create_plist()
             layout = made.get_layout()
             elsewhere = layout == h5d.VIRTUAL or made.get_external_count() > 0
-            shape, dtype = found.shape, found.dtype
+            shape, dtype = dataset.shape, dataset.dtype
             chunk = made.get_chunk() if layout == h5d.CHUNKED else (0,)
             filters = made.get_nfilters()
-            held = min(found.get_storage_size(), self.file_size) * (PACKED if filters else 1)
+            held = min(dataset.get_storage_size(), self.file_size) * (PACKED if filters else 1)
         if elsewhere:
             raise ValueError(f"{where}: its data lies in other files; copy it into this one")
         if shape is None:
             raise ValueError(f"{where} is empty")
         if max(math.prod(shape), math.prod(chunk)) * dtype.itemsize > held:
             raise ValueError(f"{where}: shape {shape} is more than the file holds; damaged")
-        return _Column(found, shape, dtype, where, self.path, chunk, filters)
+        return _Column(dataset, shape, dtype, where, self.path, chunk, filters)
 
     def numbers(self, name: str) -> np.ndarray:
         return self.column(name).numbers()
@@ -227,13 +227,13 @@ class _Heaps:
         if signature != b"GCOL" or self.heap_bytes_left < 0:
             raise ValueError("no heap where its values should lie")
         heap = self.file.read(max(size - _HEAP.size, 0))
-        found = {}
+        entries = {}
         place = 0
         while place + _HEAP_ENTRY.size <= len(heap):
             index, _, held = _HEAP_ENTRY.unpack_from(heap, place)
             if index == 0:  # free space, always the last entry
                 break
             place += _HEAP_ENTRY.size
-            found[index] = (address + _HEAP.size + place, min(held, len(heap) - place))
+            entries[index] = (address + _HEAP.size + place, min(held, len(heap) - place))
             place += held + -held % 8
-        return found
+        return entries

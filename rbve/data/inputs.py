@@ -41,12 +41,12 @@ def frames(dataset: Dataset, rows: np.ndarray, starts: np.ndarray, stack: int) -
     """
     if stack == 1:
         return seen(dataset, rows)[:, None]
-    wanted = rows[:, None] + np.arange(1 - stack, 1)
-    missing = wanted < starts[:, None]
-    found = seen(dataset, np.maximum(wanted, starts[:, None]).reshape(-1))
-    found = found.reshape(len(rows), stack, *found.shape[1:])
-    found[missing] = 0
-    return found
+    chosen = rows[:, None] + np.arange(1 - stack, 1)
+    missing = chosen < starts[:, None]
+    stacked = seen(dataset, np.maximum(chosen, starts[:, None]).reshape(-1))
+    stacked = stacked.reshape(len(rows), stack, *stacked.shape[1:])
+    stacked[missing] = 0
+    return stacked
 
 
 def seen(dataset: Dataset, rows: np.ndarray) -> np.ndarray:

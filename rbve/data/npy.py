@@ -51,8 +51,8 @@ def named(where: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        said = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
-        raise ValueError(f"{where}: cannot be read ({said}); {AGAIN}") from None
+        reason = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
+        raise ValueError(f"{where}: cannot be read ({reason}); {AGAIN}") from None
 
 
 class Archive:
@@ -144,8 +144,8 @@ class Member:
     def take(self, count: int) -> np.ndarray:
         """The next `count` rows, or those that are left."""
         count = min(count, self.left)
-        found = np.empty((count, *self.row_shape), self.dtype)
-        view = found.reshape(-1).view(np.uint8).data
+        rows = np.empty((count, *self.row_shape), self.dtype)
+        view = rows.reshape(-1).view(np.uint8).data
         with named(self.where):
             for start in range(0, len(view), _PIECE):
                 _fill(self.stream, view[start : start + _PIECE])
@@ -154,7 +154,7 @@ class Member:
                 self.stream.read(1)  # the end, where the checksum is compared
         if self.dtype.kind == "b" and len(view) and np.frombuffer(view, np.uint8).max() > 1:
             raise ValueError(f"{self.where} holds bytes that are neither True nor False; {AGAIN}")
-        return found if self.dtype.isnative else found.astype(self.dtype.newbyteorder("="))
+        return rows if self.dtype.isnative else rows.astype(self.dtype.newbyteorder("="))
 
 
 def _fill(stream: BinaryIO, view: memoryview) -> None:

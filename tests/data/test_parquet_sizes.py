@@ -13,7 +13,7 @@ import pytest
 from rbve.data import pages
 from rbve.data.dataset import Dataset
 from rbve.data.formats import parquet
-from rbve.data.logs.options import LogOptions
+from rbve.data.logs.roles import LogOptions
 
 ROWS = 4000
 OPTIONS = LogOptions(episode="episode", action="action", reward="reward", observation=("x",))

@@ -7,6 +7,7 @@ back exactly and without a flag.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from rbve.data.episode import action_names
 from rbve.data.features import Features
 from rbve.data.logs import LogOptions, read_log
 from rbve.data.logs.table import DAMAGE, Own
+from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number
 from rbve.data.logs.write import observation_names, write_file
 from rbve.data.manifest import check_provenance
 from rbve.data.pages import absurdity
@@ -33,6 +35,7 @@ SUFFIX = ".parquet"
 _SUFFIXES = (SUFFIX, ".pq")
 _KEY = b"rbve"  # of the file's metadata
 _SCHEMA = 1
+_MOST_NUMBERS = 1 << 31  # of one observation
 MAX_ROWS = 1 << 16  # of a batch
 BATCH_BYTES = 1 << 24  # of a batch, about
 _TEXT = ("delimiter", "decimal", "time_format")  # options for files without types
@@ -81,6 +84,8 @@ class _ParquetLog:
         fits = own is not None and set(own.observation) <= set(self.names)
         self.shape = own.shape if own is not None and own.features is None else None
         self.own = own if fits and options == LogOptions() else None
+        if self.own is not None:
+            _refuse_other_types(self.own, self.types, report)
 
     def open(self, texts: Sequence[str] = ()) -> pq.ParquetFile:
         """`texts` are columns whose values are read once each and stand by number in rows."""
@@ -223,3 +228,28 @@ def _open_writer(file: Any, first: pa.Table, part: Dataset) -> pq.ParquetWriter:
     # Statistics of arrays serve no query and take more time than the rest.
     plain = [field.name for field in schema if not pa.types.is_nested(field.type)]
     return pq.ParquetWriter(file, schema, compression="zstd", write_statistics=plain)
+
+
+def _refuse_other_types(own: Own, types: dict[str, pa.DataType], report: Report) -> None:
+    """Refuse a file of our own whose columns no longer hold what its metadata says."""
+    kinds = [bare(types[name]) for name in own.observation]
+    if own.features is not None:
+        fits = all(
+            is_category(kind) if feature.kind == "category" else is_number(kind)
+            for kind, feature in zip(kinds, own.features.columns, strict=True)
+        )
+    elif is_array(kinds[0]):
+        size = math.prod(own.shape)
+        fixed = kinds[0].list_size if pa.types.is_fixed_size_list(kinds[0]) else size
+        fits = is_mask(kinds[0]) and fixed == size <= _MOST_NUMBERS
+    else:
+        fits = not own.shape and (is_number(kinds[0]) or pa.types.is_boolean(kinds[0]))
+    action = types.get("action")
+    if action is not None and own.actions == tuple(map(str, range(len(own.actions)))):
+        fits = fits and is_number(bare(action))
+    if not fits:
+        report.fatal(
+            "damaged file",
+            "its columns do not hold what its 'rbve' metadata says; export it again, or remove "
+            "the metadata and name the columns",
+        )

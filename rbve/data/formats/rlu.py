@@ -179,9 +179,9 @@ _NOTES = {
 def look(record: Record) -> tuple[str, tuple[int, ...]]:
     """Kind and shape of observations, as the first record tells."""
     try:
-        found = parse_example(record.data)
-        kind = kind_of(found)
-        return kind, SCHEMAS[kind].obs_shape or bsuite_shape(found)
+        features = parse_example(record.data)
+        kind = kind_of(features)
+        return kind, SCHEMAS[kind].obs_shape or bsuite_shape(features)
     except ValueError as error:
         raise ValueError(f"{record.place}: {error}") from None
 
@@ -208,8 +208,9 @@ def _survey(files: list[Path], kind: str, progress: _Progress) -> set[int]:
     seen: set[int] = set()
     pool = ThreadPoolExecutor(_THREADS)
     try:
-        for file, found in zip(files, pool.map(_seen_in, files, [kind] * len(files)), strict=True):
-            seen.update(found)
+        actions_of = pool.map(_seen_in, files, [kind] * len(files))
+        for file, actions in zip(files, actions_of, strict=True):
+            seen.update(actions)
             progress.done += file.stat().st_size
     finally:
         pool.shutdown(cancel_futures=True)
@@ -288,26 +289,26 @@ def _contents(files: list[Path], progress: _Progress) -> Iterator[Record | Fault
 def _converted(
     batch: Iterable[Record | Fault], layout: _Layout, progress: _Progress
 ) -> list[Episode | Fault]:
-    found: list[Episode | Fault] = []
+    results: list[Episode | Fault] = []
     for item in batch:
         made = item if isinstance(item, Fault) else _convert(item, layout, progress)
         if made is not None:
-            found.append(made)
-    return found
+            results.append(made)
+    return results
 
 
 def _convert(record: Record, layout: _Layout, progress: _Progress) -> Episode | Fault | None:
     try:
-        found = parse_example(record.data)
+        features = parse_example(record.data)
         schema = SCHEMAS[layout.kind]
-        if not schema.features <= found.keys():
+        if not schema.features <= features.keys():
             raise ValueError(
-                f"holds {kind_of(found)} data, and the first record {layout.kind} data; read them "
-                "apart"
+                f"holds {kind_of(features)} data, and the first record {layout.kind} data; read "
+                "them apart"
             )
-        row = RecordFeatures(found)
+        row = RecordFeatures(features)
         made = schema.episode(row, layout.obs_shape, len(layout.actions))
-        if "checkpoint_idx" in found:
+        if "checkpoint_idx" in features:
             progress.checkpoints.add(int(row.ints("checkpoint_idx", 1)[0]))
         return made
     except Contradiction as error:
@@ -317,8 +318,8 @@ def _convert(record: Record, layout: _Layout, progress: _Progress) -> Episode | 
         return Fault("damaged record", f"{record.place}: {error}")
 
 
-def _accepted(found: list[Any], on_fault: OnFault) -> Iterator[Episode]:
-    for item in found:
+def _accepted(results: list[Any], on_fault: OnFault) -> Iterator[Episode]:
+    for item in results:
         if isinstance(item, Fault):
             on_fault(item)
         else:

@@ -1,9 +1,10 @@
-"""Whole episodes to parts of a Dataset, after checks."""
+"""A log, once its file is open: roles, survey, then whole episodes to parts of a Dataset."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,87 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.logs.checks import Checks
 from rbve.data.logs.chunks import Chunks, shown
-from rbve.data.logs.order import Interleaved, Spilled, episode_order, in_episodes, whole_episodes
-from rbve.data.logs.roles import ROLES, Assembly, Chunk
-from rbve.data.logs.survey import Reading
-from rbve.data.logs.table import Log
-from rbve.data.source import PART_BYTES, Report
+from rbve.data.logs.order import (
+    EpisodeOrder,
+    Interleaved,
+    Spilled,
+    episode_order,
+    in_episodes,
+    whole_episodes,
+)
+from rbve.data.logs.resolve import Resolver, refuse_unfit
+from rbve.data.logs.roles import ROLES, Assembly, Chunk, LogOptions, Roles
+from rbve.data.logs.survey import Reading, Survey
+from rbve.data.logs.table import Log, Own, TextLog
+from rbve.data.logs.values import comparable
+from rbve.data.source import PART_BYTES, Report, Source
 
 _ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked on
 _Table = tuple[Chunk, int, bool]  # whole episodes, number of their first row, whether they are last
+
+
+def read_log(log: Log, options: LogOptions, report: Report) -> Source:
+    """The episodes of a log.
+
+    Args:
+        log: The open file.
+        options: Which column is what.
+        report: Takes the faults.
+
+    Returns:
+        A Source, whose notes grow as its parts are read.
+
+    Raises:
+        ValueError: Roles or types cannot be settled. Faults of rows are raised by the parts.
+    """
+    resolver = Resolver(log, options, report)
+    roles = resolver.roles()
+    notes = resolver.notes + (log.notes if isinstance(log, TextLog) else [])
+    if log.own is not None:
+        refuse_unfit(log, roles, report)
+        reading = _own_reading(log, log.own, roles, options)
+        provenance = log.own.provenance
+    else:
+        reading = Survey(log, roles, options, report).reading()
+        provenance = {"source": log.path.name, "format": log.format, "columns": roles.record()}
+        notes += reading.notes + _end_notes(roles, options)
+    reading = replace(reading, notes=notes)
+    return Source(parts(log, reading, report, provenance), log.total, log.position, notes)
+
+
+def _own_reading(log: Log, own: Own, roles: Roles, options: LogOptions) -> Reading:
+    order = EpisodeOrder()
+    for name in roles["episode"]:
+        for batch in log.batches([name]):
+            order.add(comparable(batch.column(name)))
+    return Reading(
+        roles=roles,
+        options=options,
+        actions=own.actions,
+        by_id=own.actions == tuple(map(str, range(len(own.actions)))),
+        shape=own.shape,
+        dtype=np.dtype(own.dtype),
+        features=own.features,
+        interleaved=order.interleaved(),
+        own=True,
+    )
+
+
+def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
+    """What was assumed about the ends of episodes; it decides whether values end there, too."""
+    if options.ends is not None or roles["terminated"]:
+        return []
+    if roles.cut == "rows" and not roles["truncated"]:
+        return ["no end flags: every transition goes on; pass --terminated NAME if some end"]
+    ends = options.unflagged_ends
+    other = "truncated" if ends == "terminated" else "terminated"
+    meaning = (
+        "nothing is earned after their last decision"
+        if ends == "terminated"
+        else "the future after their last decision counts and is unknown"
+    )
+    which = "episodes without that flag" if roles["truncated"] else "no end flags: all episodes"
+    return [f"{which} count as {ends}, so {meaning}; pass --ends {other} if that is wrong"]
 
 
 def parts(

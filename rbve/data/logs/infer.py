@@ -1,26 +1,121 @@
-"""What a survey's figures say: the action set, the features and the type of observations."""
+"""Figures of columns, batch by batch, and what they say: actions, features, types."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.features import OTHER, Feature, Features
-from rbve.data.logs.gather import EXACT, MAX_ACTIONS, Ids, Numbers, Words
-from rbve.data.logs.options import LogOptions
+from rbve.data.features import OTHER, Feature, Features, category_name
 from rbve.data.logs.order import EpisodeOrder
-from rbve.data.logs.roles import Roles
+from rbve.data.logs.roles import LogOptions, Roles
 from rbve.data.logs.table import Log
-from rbve.data.logs.values import inner, is_array, is_category, is_number, plain, shape_of, to_numpy
+from rbve.data.logs.values import (
+    is_array,
+    is_category,
+    is_number,
+    numbers,
+    plain,
+    without_nan,
+)
 from rbve.data.source import Report
 
+MAX_ACTIONS = 4096  # inferred ones; more can be declared
+EXACT = 2.0**53  # whole numbers beyond it are not all float64
 _MAX_CATEGORIES = 1000
 MAX_RARE = 100_000  # names counted to find out which are rare
+
+
+@dataclass
+class Numbers:
+    """Mean and deviation, merged batch by batch (Chan et al.), and what types hold the values."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # summed about the mean
+    low: float = math.inf
+    high: float = -math.inf
+    single: bool = True  # all values are float32 numbers
+    gaps: bool = False
+
+    def add(self, column: pa.Array) -> None:
+        values, known = numbers(column)
+        wide = values.astype(np.float64)
+        finite = known & np.isfinite(wide)
+        self.gaps |= not finite.all()
+        wide = wide[finite]
+        if not len(wide):
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(wide.mean())
+            squares = float(np.square(wide - mean).sum())
+            total = self.count + len(wide)
+            apart = mean - self.mean
+            self.squares += squares + apart * apart * self.count * len(wide) / total
+            self.mean += apart * len(wide) / total
+            self.single &= bool((wide.astype(np.float32) == wide).all())
+        self.count = total
+        self.low = min(self.low, float(wide.min()))
+        self.high = max(self.high, float(wide.max()))
+
+    @property
+    def largest(self) -> float:
+        return max(-self.low, self.high)
+
+    def feature(self, name: str) -> Feature:
+        """The column as it is standardised."""
+        if not self.count or self.low == self.high:
+            return Feature(name, mean=self.low if self.count else 0.0)
+        scale = math.sqrt(self.squares / self.count) if self.squares >= 0 else math.nan
+        if not (math.isfinite(self.mean) and 0 < scale < math.inf):  # too wide for float64 sums
+            return Feature(name, mean=0.0, scale=self.largest)
+        return Feature(name, mean=self.mean, scale=scale)
+
+
+@dataclass
+class Words:
+    """Different names in a column and how many rows hold them, up to a limit of names."""
+
+    limit: int
+    names: Counter[str] = field(default_factory=Counter)
+    gaps: bool = False
+
+    def add(self, column: pa.Array) -> None:
+        values = without_nan(plain(column))
+        self.gaps |= values.null_count > 0
+        if len(self.names) > self.limit:
+            return
+        for each in values.drop_null().value_counts()[: self.limit + 1].to_pylist():
+            self.names[category_name(each["values"])] += each["counts"]  # one for 9 and 9.0
+
+    def renamed(self, names: pa.Array) -> Words:
+        """With these in the place of the names, in their order; NaN is a gap."""
+        values = without_nan(names)
+        words = Words(self.limit, gaps=self.gaps or values.null_count > names.null_count)
+        for name, count in zip(values.to_pylist(), self.names.values(), strict=True):
+            if name is not None:
+                words.names[category_name(name)] += count
+        return words
+
+
+@dataclass
+class Ids:
+    """Which of the possible action ids occur, and the largest number beyond them."""
+
+    occurs: np.ndarray = field(default_factory=lambda: np.zeros(MAX_ACTIONS, bool))
+    beyond: float = -1.0
+
+    def add(self, column: pa.Array) -> None:
+        values, known = numbers(column)
+        whole = known & (values >= 0) & (np.floor(values) == values)
+        small = whole & (values < MAX_ACTIONS)
+        self.occurs[values[small].astype(np.int64)] = True
+        if (whole & ~small).any():
+            self.beyond = max(self.beyond, float(values[whole & ~small].max()))
 
 
 class Inference:
@@ -35,6 +130,7 @@ class Inference:
         self.order = EpisodeOrder()
         self.gaps: set[str] = set()  # columns without a value in the row of a decision
         self.rows = 0
+        self.mask_width = 0  # of arrays of legal actions
         self._observed = [*roles["observation"], *roles["next_observation"]]
         self.array = is_array(log.types.get(roles.one("observation")))
         self._indicated = options.missing == "indicator" and not self.array
@@ -96,7 +192,7 @@ class Inference:
             count = max(count, len(suffixes))
         elif set(map(str, np.flatnonzero(occurs))) <= set(suffixes):
             return suffixes, False  # the masks name the set
-        count = max(count, self._mask_width())  # masks know actions that were never taken
+        count = max(count, self.mask_width)  # masks know actions that were never taken
         missing = np.flatnonzero(~occurs[:count])
         if len(missing):
             ids = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
@@ -111,17 +207,6 @@ class Inference:
     def _refuse_no_action(self) -> None:
         name = self.roles.one("action")
         self.report.fatal("bad action", f"column {name!r} holds no action at all")
-
-    def _first_shape(self, name: str) -> tuple[int, ...] | None:
-        """Of the first array in a column, which is read no further."""
-        shapes = (shape_of(plain(batch.column(name))) for batch in self.log.batches([name]))
-        return next(filter(None, shapes), None)
-
-    def _mask_width(self) -> int:
-        legal = self.roles["legal"]
-        if len(legal) != 1 or not is_array(self.log.types[legal[0]]):
-            return 0
-        return (self._first_shape(legal[0]) or (0,))[0]
 
     # Observations
 
@@ -193,19 +278,6 @@ class Inference:
                 "beside other columns; is it an id, to leave out?"
             )
         return np.dtype(np.float64)
-
-    def _array_shape(self) -> tuple[int, ...]:
-        name = self.roles.one("observation")
-        shape, known = self._first_shape(name), self.log.shape
-        if shape is None or 0 in shape:
-            self.report.fatal("nan observation", f"column {name!r} holds no number in any row")
-        return known if known is not None and math.prod(known) == math.prod(shape) else shape
-
-    def _array_dtype(self) -> np.dtype:
-        kind = inner(plain(pa.array([], self.log.types[self.roles.one("observation")])).type)
-        if pa.types.is_boolean(kind):
-            return np.dtype(np.bool_)
-        return to_numpy(pa.array([], kind)).dtype
 
 
 def _looks_numeric(text: str) -> bool:

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from rbve.data.logs.options import LogOptions
-from rbve.data.logs.roles import ROLES, Kind, Roles
+from rbve.data.logs.roles import ROLES, Kind, LogOptions, Roles
 from rbve.data.logs.table import Log
 from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number, is_time
 from rbve.data.source import Report

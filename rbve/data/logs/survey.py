@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from rbve.data.features import Features
-from rbve.data.logs.gather import MAX_ACTIONS, Ids, Numbers, Words
-from rbve.data.logs.infer import Inference
-from rbve.data.logs.options import LogOptions
+from rbve.data.logs.infer import MAX_ACTIONS, Ids, Inference, Numbers, Words
 from rbve.data.logs.order import Interleaved
 from rbve.data.logs.resolve import refuse_unfit
-from rbve.data.logs.roles import Roles
+from rbve.data.logs.roles import LogOptions, Roles
 from rbve.data.logs.table import TextLog
 from rbve.data.logs.types import Settler, TextColumn, cleaned
 from rbve.data.logs.values import (
@@ -26,6 +25,8 @@ from rbve.data.logs.values import (
     is_number,
     plain,
     present,
+    shape_of,
+    to_numpy,
     without_nan,
 )
 
@@ -135,6 +136,7 @@ class Survey(Inference):
             if self._indicated:
                 values = {name: without_nan(plain(batch.column(name))) for name in self._observed}
                 self._note_gaps(batch.column(self.roles.one("action")), values)
+        self.mask_width = self._mask_width()
 
     def _read_texts(self, log: TextLog) -> None:
         names, time = self.roles.in_use, self.roles["time"]
@@ -197,3 +199,29 @@ class Survey(Inference):
         for name in self.roles["observation"]:
             if (decided & ~present(values[name])).any():
                 self.gaps.add(name)
+
+    # Arrays, of which the first is read
+
+    def _first_shape(self, name: str) -> tuple[int, ...] | None:
+        """Of the first array in a column, which is read no further."""
+        shapes = (shape_of(plain(batch.column(name))) for batch in self.log.batches([name]))
+        return next(filter(None, shapes), None)
+
+    def _mask_width(self) -> int:
+        legal = self.roles["legal"]
+        if len(legal) != 1 or not is_array(self.log.types[legal[0]]):
+            return 0
+        return (self._first_shape(legal[0]) or (0,))[0]
+
+    def _array_shape(self) -> tuple[int, ...]:
+        name = self.roles.one("observation")
+        shape, known = self._first_shape(name), self.log.shape
+        if shape is None or 0 in shape:
+            self.report.fatal("nan observation", f"column {name!r} holds no number in any row")
+        return known if known is not None and math.prod(known) == math.prod(shape) else shape
+
+    def _array_dtype(self) -> np.dtype:
+        kind = inner(plain(pa.array([], self.log.types[self.roles.one("observation")])).type)
+        if pa.types.is_boolean(kind):
+            return np.dtype(np.bool_)
+        return to_numpy(pa.array([], kind)).dtype

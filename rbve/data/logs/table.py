@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from rbve.data.features import NULLS, Features
-from rbve.data.logs.options import LogOptions
+from rbve.data.logs.roles import LogOptions
 from rbve.data.logs.types import TextColumn, cleaned
 from rbve.data.source import Report
 

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbve.data.logs.options import LogOptions
-from rbve.data.logs.roles import Kind, Roles
+from rbve.data.logs.roles import Kind, LogOptions, Roles
 from rbve.data.source import Report
 
 _NUMBER = r"^[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|(?i:inf|infinity|nan))$"

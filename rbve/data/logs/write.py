@@ -109,14 +109,14 @@ def observation(part: Dataset, rows: _WrittenRows, flat: bool) -> dict[str, pa.A
     columns = obs.reshape(len(obs), -1)
     if flat and columns.dtype == np.bool_:  # as text they would be words
         columns = columns.astype(np.uint8)
-    found = {}
+    arrays = {}
     for index, name in enumerate(names):
         values = columns[:, index]
         if part.features is not None and part.features.columns[index].kind == "category":
-            found[name] = words(values, part.features.columns[index].categories, mask)
+            arrays[name] = words(values, part.features.columns[index].categories, mask)
         else:
-            found[name] = pa.array(np.ascontiguousarray(values), mask=mask)
-    return found
+            arrays[name] = pa.array(np.ascontiguousarray(values), mask=mask)
+    return arrays
 
 
 def words(codes: np.ndarray, names: tuple[str, ...], mask: np.ndarray | None) -> pa.Array:

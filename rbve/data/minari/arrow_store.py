@@ -70,14 +70,14 @@ def _data_file(folder: Path) -> Path:
     """As for Minari, any other file of the folder."""
     if folder.is_symlink() or not folder.is_dir():
         raise ValueError(f"{folder}: not a folder of an episode; damaged")
-    found = [
+    files = [
         entry
         for entry in sorted(folder.iterdir())
         if not entry.name.startswith(("_", ".", METADATA))
     ]
-    if len(found) != 1 or not found[0].is_file():
-        raise ValueError(f"{folder}: needs one data file; has {len(found)}")
-    return found[0]
+    if len(files) != 1 or not files[0].is_file():
+        raise ValueError(f"{folder}: needs one data file; has {len(files)}")
+    return files[0]
 
 
 def _read_rows(file: Path, data_format: str) -> dict[str, pa.Array]:
@@ -100,10 +100,10 @@ def _read_rows(file: Path, data_format: str) -> dict[str, pa.Array]:
 
 
 def _read_facts(file: Path) -> dict[str, Any]:
-    said = read_json(file) if file.is_file() else None
-    if not isinstance(said, dict):
+    metadata = read_json(file) if file.is_file() else None
+    if not isinstance(metadata, dict):
         raise ValueError(f"{file}: not the metadata of an episode; damaged")
-    facts = {name: said[name] for name in FACTS if name in said}
+    facts = {name: metadata[name] for name in FACTS if name in metadata}
     for name, value in facts.items():
         largest = sys.float_info.max if type(value) is float else (1 << 63) - 1
         if type(value) not in (bool, int, float) or not abs(value) <= largest:
@@ -129,10 +129,10 @@ def observations(values: pa.Array, leaf: Leaf, where: str) -> np.ndarray:
         if values.null_count:
             raise ValueError(f"{where}: has rows without value")
         return decode(values.to_pylist(), leaf.shape, where)
-    found = numbers(values, where)
-    if found.size != len(found) * leaf.size:
-        raise ValueError(f"{where}: has shape {found.shape[1:]} a row; its space says {leaf.shape}")
-    return found.reshape(len(found), *leaf.shape)
+    array = numbers(values, where)
+    if array.size != len(array) * leaf.size:
+        raise ValueError(f"{where}: has shape {array.shape[1:]} a row; its space says {leaf.shape}")
+    return array.reshape(len(array), *leaf.shape)
 
 
 def numbers(values: pa.Array, where: str) -> np.ndarray:
@@ -150,8 +150,8 @@ def numbers(values: pa.Array, where: str) -> np.ndarray:
     if pa.types.is_list(kind) and (np.diff(values.offsets) != len(flat) // rows).any():
         raise ValueError(f"{where}: rows of different lengths")
     with named(where):
-        found = flat.to_numpy(zero_copy_only=False)
-    return found.reshape(rows, -1) if lists else found
+        array = flat.to_numpy(zero_copy_only=False)
+    return array.reshape(rows, -1) if lists else array
 
 
 class EpisodeWriter:

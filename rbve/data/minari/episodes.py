@@ -78,9 +78,9 @@ def _ids(values: np.ndarray, layout: Layout, name: str, where: str) -> np.ndarra
 
 
 def rewards(values: np.ndarray, steps: int, where: str) -> np.ndarray:
-    found = _flat(values, "rewards", "biuf", steps, where)
+    numbers = _flat(values, "rewards", "biuf", steps, where)
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
-        return np.append(found.astype(np.float32), np.float32(0))
+        return np.append(numbers.astype(np.float32), np.float32(0))
 
 
 def _ends(raw: Raw, steps: int, where: str, notes: list[str]) -> bool:
@@ -105,7 +105,7 @@ def _ends(raw: Raw, steps: int, where: str, notes: list[str]) -> bool:
 def _optional(
     infos: dict[str, np.ndarray], layout: Layout, steps: int, where: str
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     rows = steps + 1
     if (mask := infos.get(INFOS["legal"])) is not None:
         shape = (rows, len(layout.actions))
@@ -114,13 +114,13 @@ def _optional(
                 f"{where}: '{INFOS['legal']}' has shape {mask.shape} of {mask.dtype}; it needs "
                 f"{shape}, one row per observation and one 0 or 1 per action"
             )
-        found["legal"] = mask.astype(np.bool_)
+        columns["legal"] = mask.astype(np.bool_)
     if (executed := infos.get(INFOS["executed"])) is not None:
         taken = _flat(executed, INFOS["executed"], "iu", rows, where)
-        found["executed"] = _ids(taken, layout, "executed action", where)
+        columns["executed"] = _ids(taken, layout, "executed action", where)
     if (propensity := infos.get(INFOS["propensity"])) is not None:
-        found["propensity"] = _flat(propensity, INFOS["propensity"], "f", rows, where)
-    return found
+        columns["propensity"] = _flat(propensity, INFOS["propensity"], "f", rows, where)
+    return columns
 
 
 def _flat(values: np.ndarray, name: str, kinds: str, rows: int, where: str) -> np.ndarray:
@@ -142,9 +142,10 @@ def to_raw(episode: Episode) -> Raw:
         facts[COMPLETE] = False
     if not episode.final_observed:
         facts[FINAL_OBSERVED] = False
-    given = return_of(episode)
-    if not np.isnan(given) and given != return_of(episode._replace(episode_return=None)):
-        facts[EPISODE_RETURN] = given
+    episode_return = return_of(episode)
+    summed = return_of(episode._replace(episode_return=None))
+    if not np.isnan(episode_return) and episode_return != summed:
+        facts[EPISODE_RETURN] = episode_return
     columns = {info: getattr(episode, name) for name, info in INFOS.items()}
     return Raw(
         [np.asarray(episode.obs, episode.obs.dtype.newbyteorder("<"))],

@@ -36,8 +36,8 @@ def _read_episode(group: hdf5.Group, layout: Layout) -> Raw:
                 infos[name] = inner.numbers(name)
     facts = {}
     if layout.ours:
-        said = {name: group.attribute(name) for name in FACTS}
-        facts = {name: value for name, value in said.items() if value is not None}
+        attributes = {name: group.attribute(name) for name in FACTS}
+        facts = {name: value for name, value in attributes.items() if value is not None}
     return Raw(
         [observations(group, leaf) for leaf in layout.leaves],
         group.numbers("actions"),
@@ -54,11 +54,11 @@ def observations(group: hdf5.Group, leaf: Leaf) -> np.ndarray:
     *groups, name = ("observations", *keys)
     for inner in groups:
         group = group.group(inner)
-    found = group.column(name)
-    packed = found.dtype.kind == "O" or (len(found.shape) == 2 and found.dtype == np.uint8)
+    column = group.column(name)
+    packed = column.dtype.kind == "O" or (len(column.shape) == 2 and column.dtype == np.uint8)
     if leaf.image and packed:
-        return decode(found.blobs(), leaf.shape, found.where)
-    return found.numbers()
+        return decode(column.blobs(), leaf.shape, column.where)
+    return column.numbers()
 
 
 class EpisodeWriter:

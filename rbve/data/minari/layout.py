@@ -93,27 +93,27 @@ def open_layout(path: Path) -> Layout:
             f"{HDF5_FILE} or folders of episodes)"
         )
     file = folder / METADATA
-    said = read_json(file)
-    if not isinstance(said, dict):
+    content = read_json(file)
+    if not isinstance(content, dict):
         raise ValueError(f"{file}: not the metadata of a Minari dataset")
     for name in ("action_space", "observation_space"):
-        if name not in said:
+        if name not in content:
             raise ValueError(f"{file}: lacks {name!r}; load and save the dataset with minari 0.5")
-    episodes = said.get("total_episodes")
+    episodes = content.get("total_episodes")
     if type(episodes) is not int or episodes < 1:
         raise ValueError(f"{file}: {episodes} episodes; the dataset is empty or damaged")
-    first, count = spaces.discrete(said["action_space"], f"{file}: the action space")
-    leaves = spaces.leaves(said["observation_space"], f"{file}: the observation space")
-    kept = said.get("rbve")
+    first, count = spaces.discrete(content["action_space"], f"{file}: the action space")
+    leaves = spaces.leaves(content["observation_space"], f"{file}: the observation space")
+    kept = content.get("rbve")
     if kept is None:
         actions = tuple(str(first + index) for index in range(count))
-        held: Any = (actions, spaces.features(leaves), ("legal",), _origin(said, folder))
+        held: Any = (actions, spaces.features(leaves), ("legal",), _origin(content, folder))
     else:
         held = _kept_facts(kept, count, str(file))
     actions, features, columns, provenance = held
     return Layout(
         folder,
-        str(said.get("data_format", "hdf5" if is_hdf5_layout(folder) else "arrow")),
+        str(content.get("data_format", "hdf5" if is_hdf5_layout(folder) else "arrow")),
         episodes,
         first,
         actions,
@@ -121,7 +121,7 @@ def open_layout(path: Path) -> Layout:
         features,
         columns,
         kept is not None,
-        said.get("jpeg_encoding", True) is True and any(leaf.image for leaf in leaves),
+        content.get("jpeg_encoding", True) is True and any(leaf.image for leaf in leaves),
         provenance,
     )
 
@@ -147,14 +147,14 @@ def _kept_facts(kept: Any, count: int, where: str) -> tuple[Any, ...]:
     return tuple(actions), features, tuple(columns), provenance
 
 
-def _origin(said: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _origin(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Where a dataset of others comes from, as it says itself."""
     name = folder.parent.name if folder.name == "data" else folder.name
-    found: dict[str, Any] = {"source": name, "format": "minari"}
+    origin: dict[str, Any] = {"source": name, "format": "minari"}
     for key in ("dataset_id", "minari_version", "algorithm_name", "author", "code_permalink"):
-        if isinstance(said.get(key), str | list):
-            found[key] = said[key]
-    return {**found, **_made_in(said.get("env_spec"))}
+        if isinstance(content.get(key), str | list):
+            origin[key] = content[key]
+    return {**origin, **_made_in(content.get("env_spec"))}
 
 
 def _made_in(spec: Any) -> dict[str, Any]:
@@ -171,10 +171,10 @@ def _made_in(spec: Any) -> dict[str, Any]:
         return {}
     limit = told.get("max_episode_steps")
     settings = {"kwargs": kwargs, "max_episode_steps": limit, "wrappers": wrappers}
-    found: dict[str, Any] = {"env_id": env}
+    facts: dict[str, Any] = {"env_id": env}
     if ":" not in env:
-        found |= {"env": f"gymnasium:{env}", "env_settings": settings}
-    return found
+        facts |= {"env": f"gymnasium:{env}", "env_settings": settings}
+    return facts
 
 
 def describe(part: Dataset, dtype: np.dtype, name: str, data_format: str) -> dict[str, Any]:

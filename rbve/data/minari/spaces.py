@@ -68,23 +68,23 @@ def _category(start: Any, count: Any, where: str) -> tuple[int, int]:
 
 def leaves(text: Any, where: str) -> tuple[Leaf, ...]:
     """The arrays of an observation, in the order in which they are joined."""
-    found = _walk(_parse(text, where), (), where)
-    if _is_one_array(found):
-        return found
-    for leaf in found:
+    tree = _walk(_parse(text, where), (), where)
+    if _is_one_array(tree):
+        return tree
+    for leaf in tree:
         if len(leaf.shape) > 1:
             raise ValueError(
                 f"{where}: {leaf.name!r} has shape {leaf.shape}; only an observation of one array, "
                 "or of flat ones that can be joined, can be read"
             )
-    if sum(_count_columns(leaf) for leaf in found) > _MOST:
+    if sum(_count_columns(leaf) for leaf in tree) > _MOST:
         raise ValueError(f"{where}: more than {_MOST} columns and categories; damaged")
-    return found
+    return tree
 
 
-def _is_one_array(found: Sequence[Leaf]) -> bool:
+def _is_one_array(tree: Sequence[Leaf]) -> bool:
     """Whether the observation is an array as it stands."""
-    return len(found) == 1 and not found[0].ranges
+    return len(tree) == 1 and not tree[0].ranges
 
 
 def _count_columns(leaf: Leaf) -> int:
@@ -134,12 +134,12 @@ def _shape_of(sizes: Any, where: str) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def features(found: Sequence[Leaf]) -> Features | None:
+def features(tree: Sequence[Leaf]) -> Features | None:
     """What the columns of a joined observation are; a single array needs no names."""
-    if _is_one_array(found):
+    if _is_one_array(tree):
         return None
     columns: list[Feature] = []
-    for leaf in found:
+    for leaf in tree:
         for place in range(leaf.size):
             name = f"{leaf.name}[{place}]" if leaf.shape else leaf.name
             if leaf.ranges:
@@ -151,12 +151,12 @@ def features(found: Sequence[Leaf]) -> Features | None:
     return Features(tuple(columns))
 
 
-def join(found: Sequence[Leaf], arrays: Sequence[np.ndarray], where: str) -> np.ndarray:
+def join(tree: Sequence[Leaf], arrays: Sequence[np.ndarray], where: str) -> np.ndarray:
     """(rows, ...) from the (rows, *shape) of every leaf."""
-    if _is_one_array(found):
+    if _is_one_array(tree):
         return arrays[0]
     columns = []
-    for leaf, array in zip(found, arrays, strict=True):
+    for leaf, array in zip(tree, arrays, strict=True):
         flat = array.reshape(len(array), leaf.size)
         columns.append(indices(leaf, flat, where) if leaf.ranges else flat)
     return np.concatenate(columns, axis=1)

@@ -63,11 +63,11 @@ class Contradiction(ValueError):
 class RecordFeatures:
     """The features of one record, each checked as it is taken."""
 
-    def __init__(self, found: Mapping[str, Value]) -> None:
-        self.found = found
+    def __init__(self, features: Mapping[str, Value]) -> None:
+        self.features = features
 
     def strings(self, name: str, count: int | None = None) -> list[memoryview]:
-        value = self.found.get(name)
+        value = self.features.get(name)
         if not isinstance(value, list):
             raise self.wrong(name, "strings")
         _check_count(name, len(value), count)
@@ -84,7 +84,7 @@ class RecordFeatures:
         return self.numbers(name, "whole numbers", "i", count)
 
     def numbers(self, name: str, kind: str, code: str, count: int | None) -> np.ndarray:
-        value = self.found.get(name)
+        value = self.features.get(name)
         if not isinstance(value, np.ndarray) or value.dtype.kind != code:
             raise self.wrong(name, kind)
         _check_count(name, len(value), count)
@@ -97,15 +97,15 @@ class RecordFeatures:
         return values
 
     def wrong(self, name: str, kind: str) -> ValueError:
-        if name not in self.found:
+        if name not in self.features:
             return ValueError(f"lacks the feature {name!r}; {AGAIN}")
         return ValueError(f"feature {name!r} does not hold {kind}; {AGAIN}")
 
 
-def _check_count(name: str, found: int, count: int | None) -> None:
-    if count is not None and found != count:
-        raise ValueError(f"feature {name!r} has {found} entries and needs {count}; {AGAIN}")
-    if found == 0:
+def _check_count(name: str, entries: int, count: int | None) -> None:
+    if count is not None and entries != count:
+        raise ValueError(f"feature {name!r} has {entries} entries and needs {count}; {AGAIN}")
+    if entries == 0:
         raise ValueError(f"feature {name!r} is empty; {AGAIN}")
 
 
@@ -233,8 +233,8 @@ def _check_last_actions(one_hot: np.ndarray, action: np.ndarray, whole: bool) ->
     wrong[0] &= whole  # before the first row of a later part, something was done
     if wrong.any():
         row = int(np.argmax(wrong))
-        said = f"action {action[row - 1]} of the row before" if row else "no action yet"
-        raise Contradiction(f"feature 'observations_action', row {row}: it must say {said}")
+        words = f"action {action[row - 1]} of the row before" if row else "no action yet"
+        raise Contradiction(f"feature 'observations_action', row {row}: it must say {words}")
 
 
 def _check_last_rewards(last: np.ndarray, rewards: np.ndarray, whole: bool) -> None:
@@ -302,21 +302,22 @@ SCHEMAS = {
 }
 
 
-def kind_of(found: Mapping[str, Value]) -> str:
+def kind_of(features: Mapping[str, Value]) -> str:
     """By the names of the features; ValueError names what the nearest kind would need."""
-    missing = {kind: sorted(schema.features - set(found)) for kind, schema in SCHEMAS.items()}
+    missing = {kind: sorted(schema.features - set(features)) for kind, schema in SCHEMAS.items()}
     kind = min(missing, key=lambda kind: len(missing[kind]) / len(SCHEMAS[kind].features))
     if len(missing[kind]) == len(SCHEMAS[kind].features):
         raise ValueError(
-            f"no record of RL Unplugged: its features are {', '.join(sorted(found)[:12]) or 'none'}"
+            "no record of RL Unplugged: its features are "
+            f"{', '.join(sorted(features)[:12]) or 'none'}"
         )
     if missing[kind]:
         raise ValueError(f"lacks the feature {missing[kind][0]!r} of {kind} records; {AGAIN}")
     return kind
 
 
-def bsuite_shape(found: Mapping[str, Value]) -> tuple[int, ...]:
-    row = RecordFeatures(found)
+def bsuite_shape(features: Mapping[str, Value]) -> tuple[int, ...]:
+    row = RecordFeatures(features)
     steps, size = len(row.ints("step_type")), len(row.floats("observation"))
     if size % steps:
         raise ValueError(f"feature 'observation' has {size} entries for {steps} steps; {AGAIN}")

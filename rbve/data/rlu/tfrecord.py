@@ -132,9 +132,9 @@ def _checksum_matches() -> Callable[[bytes, int], bool]:
     return lambda data, crc: masked(value(data)) == crc
 
 
-def parse_example(data: bytes, wanted: Container[str] | None = None) -> dict[str, Value]:
-    """Features by name, all or those wanted. Strings are views into `data`."""
-    found: dict[str, Value] = {}
+def parse_example(data: bytes, names: Container[str] | None = None) -> dict[str, Value]:
+    """Features by name, all or those of `names`. Strings are views into `data`."""
+    parsed: dict[str, Value] = {}
     parts, entries = Budget(_MAX_PARTS), Budget(_MAX_FIELDS)
     for number, wire, features in fields(memoryview(data), parts):
         if (number, wire) != (1, _BYTES):
@@ -148,9 +148,9 @@ def parse_example(data: bytes, wanted: Container[str] | None = None) -> dict[str
                     name = _feature_name(value)
                 elif (number, wire) == (2, _BYTES):
                     feature = value
-            if wanted is None or name in wanted:
-                found[name] = _parse_feature(feature, name, parts, entries)
-    return found
+            if names is None or name in names:
+                parsed[name] = _parse_feature(feature, name, parts, entries)
+    return parsed
 
 
 class Budget:
