@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rbve.training.spec import Job
 from support.cli import run
 
 import rbve
