@@ -13,7 +13,7 @@ from rbve.behaviours.learned import late_return
 from rbve.behaviours.record import EXPERT, SECONDS_PER_FLUSH
 from rbve.behaviours.snapshots import SnapshotJudge
 from rbve.data.dataset import Episode
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import StoreWriter
 from rbve.envs.base import Env
 from rbve.evaluation.rollout import random_return
 
@@ -63,10 +63,10 @@ def paced(blocks: int, seconds: float) -> int:
     return int(np.clip(blocks * SECONDS_PER_FLUSH / max(seconds, 1e-3), blocks / 2, blocks * 2)) + 1
 
 
-def finish_online(judge: SnapshotJudge, quiet: Env) -> Callable[[Writer, Sequence[float]], None]:
+def finish_online(judge: SnapshotJudge, quiet: Env) -> Callable[[StoreWriter, Sequence[float]], None]:
     """The best snapshot beside the data, and the returns that scores are normalised by."""
 
-    def finish(writer: Writer, returns: Sequence[float]) -> None:
+    def finish(writer: StoreWriter, returns: Sequence[float]) -> None:
         online, params = judge.verdict()
         judge.policy(params, online).save(writer.path / EXPERT)
         writer.manifest["provenance"] |= {

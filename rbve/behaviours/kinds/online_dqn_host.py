@@ -22,7 +22,7 @@ from rbve.behaviours.record import EXPERT, RecordingPlan, Source, grouped, prove
 from rbve.behaviours.replay import Replay
 from rbve.behaviours.rollouts import episode_of
 from rbve.data.dataset import Episode
-from rbve.data.formats.native import Writer
+from rbve.data.formats.native import StoreWriter
 from rbve.envs._atari_games import reference
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation import vector
@@ -227,7 +227,7 @@ class OnlineHostDQN:
                 for number, episode in enumerate(learning, 1)
             )
 
-            def finish(writer: Writer, returns: Sequence[float]) -> None:
+            def finish(writer: StoreWriter, returns: Sequence[float]) -> None:
                 learning.agent.policy().save(writer.path / EXPERT)
                 diverged = int(learning.agent.state.diverged_at)
                 writer.manifest["provenance"]["diverged_at"] = diverged
