@@ -1,6 +1,6 @@
 """Result rows: one tidy JSON-lines file per run, the job in its first line; reports read no more.
 
-{"job": "<id>", "spec": {...}, "facts": {...}}
+{"job": "<id>", "spec": {...}, "facts": {...}, "code": {"version": ..., "commit": ...}}
 {"step": 5000, "metric": "return", "value": 0.98, "n": 100}
 
 A packed file holds many runs, one after the other, compressed.
@@ -8,13 +8,18 @@ A packed file holds many runs, one after the other, compressed.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
+import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rbve import schema
@@ -45,7 +50,7 @@ JOB = {
     },
     "network?": {**dict.fromkeys(("stack?", "memory?"), int), "*": VALUE},
     "view?": {"gamma?": float, "n_step?": int, "clip_rewards?": bool, "*": VALUE},
-    "optimiser?": {"learning_rate?": float, "*": VALUE},
+    "optimiser?": ({"learning_rate?": float, "*": VALUE}, str),  # a name in rows of theory
     "sampling?": {"batch_size?": int, "*": VALUE},
     "evaluation?": {
         "env?": (str, None),
@@ -71,7 +76,7 @@ FACTS = {
     "reference_source?": str,
     "evaluated?": {"*": VALUE},
 }
-HEADER = {"job": str, "spec": dict, "facts": FACTS}
+HEADER = {"job": str, "spec": dict, "facts": FACTS, "code?": {"*": str}}
 
 
 class Row(NamedTuple):
@@ -88,6 +93,7 @@ class Run(NamedTuple):
     spec: dict[str, Any]  # of rbve.spec.Spec; of theory, its own
     facts: dict[str, Any]  # of the data: behaviour, random and reference returns, sizes
     rows: list[Row]
+    code: Mapping[str, str] = MappingProxyType({})  # version and commit of what trained it
 
     def field(self, name: str, default: Any = None) -> Any:
         """A field of the job, in whichever part it is."""
@@ -114,15 +120,20 @@ class RowFile:
 
     def __init__(self, folder: Path, job: str, spec: dict[str, Any], facts: dict[str, Any]) -> None:
         self.path = folder / FILE
-        self.header = json.dumps({"job": job, "spec": spec, "facts": facts})
+        self.header = header(Run(job, spec, facts, [], code_version()))
         self.count = 0
         self.crc = 0  # of the header and the rows counted
 
     def keep(self, count: int, crc: int = 0) -> None:
-        """Start from the first `count` rows on disk; `crc` is that of the file up to them."""
-        kept = first_rows(self.path, count, crc) if count else b""
+        """Start from the first `count` rows on disk; `crc` is that of the file up to them.
+
+        Their header stays: it names the code that began the run, and the checkpoint counts it.
+        """
+        content = self.header.encode() + b"\n"
+        if count:
+            kept = first_rows(self.path, count, crc)
+            content = self.path.read_bytes().splitlines(keepends=True)[0] + kept
         self.count = count
-        content = self.header.encode() + b"\n" + kept
         self.crc = zlib.crc32(content)
         write_atomically(self.path, content)
 
@@ -153,9 +164,29 @@ def write(run: Run, file: Path) -> None:
     write_atomically(file, text(run).encode())
 
 
+def header(run: Run) -> str:
+    known = {"job": run.job, "spec": run.spec, "facts": run.facts}
+    return json.dumps({**known, "code": dict(run.code)} if run.code else known)
+
+
+@functools.cache
+def code_version() -> dict[str, str]:
+    """Version and commit of this code; "unknown" where nobody says."""
+    commit, place = "unknown", Path(__file__).parents[1]
+    if (place / ".git").exists():
+        command = ["git", "-C", str(place), "rev-parse", "HEAD"]
+        with suppress(OSError, subprocess.SubprocessError):
+            told = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+            commit = told.stdout.strip()
+    try:
+        version = metadata.version("rbve")
+    except metadata.PackageNotFoundError:
+        version = "unknown"
+    return {"version": version, "commit": commit}
+
+
 def text(run: Run) -> str:
-    head = json.dumps({"job": run.job, "spec": run.spec, "facts": run.facts})
-    return "\n".join([head, *(json.dumps(row._asdict()) for row in run.rows)]) + "\n"
+    return "\n".join([header(run), *(json.dumps(row._asdict()) for row in run.rows)]) + "\n"
 
 
 def pack(runs: Iterable[Run], file: Path) -> None:
@@ -183,7 +214,7 @@ def read_all(path: Path) -> list[Run]:
                 schema.check(fields, HEADER, f"line {number}")
                 job = upgraded(fields["spec"])
                 schema.check(job, JOB, f"line {number}", "spec")
-                runs.append(Run(fields["job"], job, fields["facts"], []))
+                runs.append(Run(fields["job"], job, fields["facts"], [], fields.get("code", {})))
                 seen = set()
             else:
                 row = row_of(fields, number)

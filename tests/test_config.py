@@ -246,3 +246,31 @@ def test_rows_of_earlier_versions_are_upgraded(tmp_path: Path) -> None:
     assert (found.optimiser.learning_rate, found.optimiser.target_period) == (1e-3, 4)
     assert (found.evaluation.env, found.data.keep) == ("catch", 0.5)
     assert run_.field("every") == 20
+
+
+def test_a_run_names_its_group_its_replicate_and_its_code(catch_path: Path, tmp_path: Path) -> None:
+    (own,) = jobs_of(catch_path, "--keep", 0.5)
+    (named,) = jobs_of(catch_path, "--keep", 0.5, "--group", "ward")
+    assert own.replicate == named.replicate == own.data.fingerprint
+    assert own.group.endswith(" keep=0.5")
+    assert named.group == "ward keep=0.5"
+    assert own.id == named.id
+    file = rows.RowFile(tmp_path, own.id, own.to_json(), {})
+    file.keep(0)
+    header = json.loads((tmp_path / rows.FILE).read_text())
+    assert set(header["code"]) == {"version", "commit"}
+    assert rows.read(tmp_path / rows.FILE).code == rows.code_version()
+
+
+def test_another_version_goes_on_with_rows_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = rows.RowFile(tmp_path, "a", {}, {})
+    file.keep(0)
+    file.append([rows.Row(1, "x", 1.0, 1)])
+    before = (tmp_path / rows.FILE).read_bytes()
+    monkeypatch.setattr(rows, "code_version", lambda: {"version": "9", "commit": "later"})
+    later = rows.RowFile(tmp_path, "a", {}, {})
+    later.keep(file.count, file.crc)
+    assert (tmp_path / rows.FILE).read_bytes() == before
+    assert later.crc == file.crc

@@ -123,7 +123,9 @@ def _train(out: Path) -> list[Path]:
         )
         for seed in SEEDS:
             store = _store(out, problem, seed)
-            own = base.varied(path=store, fingerprint=fingerprint(store), keep_seed=seed, seed=seed)
+            mark = fingerprint(store)
+            own = base.varied(path=store, fingerprint=mark, keep_seed=seed, seed=seed)
+            own = own.varied(group=problem.env, replicate=mark)
             jobs += grid.jobs(own, {"algorithm": METHODS})
     with _console.bar(
         f"training {counted(len(jobs), 'run')}",

@@ -183,8 +183,10 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
             if folder not in marks:
                 marks[folder] = fingerprint(folder)
             ref = DataRef(str(folder), data.keep, seed, data.side, data.action, marks[folder])
+            kept = f"keep={data.keep:g} side={data.side} action={data.action}"
+            label = {"group": f"{folder.parent.name} {kept}", "replicate": marks[folder]}
             found += [
-                job(ref, data.env, method, settings, scale, seed, experiment.spec)
+                job(ref, data.env, method, settings, scale, seed, experiment.spec).varied(**label)
                 for method in experiment.methods
                 for settings in method.sweep[: scale.settings]
             ]

@@ -1,7 +1,7 @@
 """Which runs share a dataset, and which datasets are replicates of one problem.
 
-Both come from facts in the rows, never from names. Recordings made alike but for the seed are
-replicates; any other dataset is a problem of its own.
+A job names both, its group and its replicate. Of rows of earlier versions they come from facts:
+recordings made alike but for the seed are replicates, any other dataset is a problem of its own.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from rbve.sweep.recordings import Recording
 
 
 def dataset_of(run: Run) -> str:
-    """Its content; where it lies, for rows that tell no fingerprint."""
+    """The replicate that the job names; of earlier versions, the data's content or place."""
+    if replicate := run.field("replicate"):
+        return str(replicate)
     data = run.spec.get("data", {})
     return str(data.get("fingerprint") or data.get("path", ""))
 
 
 def problem_of(run: Run) -> str:
-    """Equal for runs on replicates of one dataset of which the same was kept."""
+    """The group that the job names; of earlier versions, how data was made and what was kept."""
+    if group := run.field("group"):
+        return str(group)
     data = run.spec.get("data", {})
     own = ("path", "keep_seed", "fingerprint")  # differ between replicates
     kept = {name: value for name, value in data.items() if name not in own}

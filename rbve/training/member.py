@@ -139,7 +139,12 @@ class MemberRun:
             leaf is not None and (leaf.shape, leaf.dtype) == (own.shape, own.dtype)
             for leaf, own in zip(loaded, leaves, strict=True)
         )
-        if info["job"] != self.job.to_json() or not fits:
+        try:
+            job = Spec.from_json(info["job"]).id
+        except (ValueError, TypeError, AttributeError):
+            remedy = f"delete {file.parent} to train anew"
+            raise ValueError(f"{file}: of another version; {remedy}") from None
+        if job != self.job.id or not fits:  # not by its JSON: a later version has more fields
             raise ValueError(f"{file}: belongs to another job; choose another output folder")
         try:
             self.rows.keep(info["rows"], info["rows_crc32"])
