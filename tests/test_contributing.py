@@ -18,7 +18,8 @@ import rbve
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(next(iter(rbve.__path__)))
 
-PENDING = {"figure", "behaviour"}
+# Without a folder for them yet.
+PENDING = set() if (PACKAGE / "paper" / "pages" / "figures").is_dir() else {"figure"}
 # kind -> file -> content; a file that is there already gets "line before" -> "lines after it".
 ADDED: dict[str, dict[str, str | tuple[str, str]]] = {
     "algorithm": {
