@@ -63,7 +63,9 @@ def paced(blocks: int, seconds: float) -> int:
     return int(np.clip(blocks * SECONDS_PER_FLUSH / max(seconds, 1e-3), blocks / 2, blocks * 2)) + 1
 
 
-def finish_online(judge: SnapshotJudge, quiet: Env) -> Callable[[StoreWriter, Sequence[float]], None]:
+def finish_online(
+    judge: SnapshotJudge, quiet: Env
+) -> Callable[[StoreWriter, Sequence[float]], None]:
     """The best snapshot beside the data, and the returns that scores are normalised by."""
 
     def finish(writer: StoreWriter, returns: Sequence[float]) -> None:
