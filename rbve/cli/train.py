@@ -157,7 +157,9 @@ def _train(flags: Any, config: SweepConfig) -> None:
         where, missing = grid.evaluation_env(paths, env or "none")
         _console.show_notes(missing)
         jobs = [job.varied(env=where) if job.evaluation.env == env else job for job in jobs]
-    opened: dict[str, Dataset] = {str(path): api.load(path, verify=False) for path in paths}
+    opened: dict[str, Dataset] = {
+        str(path): api.load(path, "native", verify=False) for path in paths
+    }
     if any(not job.network.stack for job in jobs):
         presets.frames_to_join([each.obs_shape for each in opened.values()])
     jobs = [grid.identified(job, opened[job.data.path]) for job in jobs]
