@@ -15,7 +15,7 @@ from rbve.paper.judging.judge import judge_all
 from rbve.paper.pages.claims_table import tally
 from rbve.paper.pages.gather import Study, gather
 from rbve.paper.pages.measures import centre
-from rbve.paper.pages.scores import Result, results
+from rbve.paper.pages.scored import Result, results
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "results"

@@ -75,15 +75,15 @@ def _run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path
     """Rows first, then the figures drawn from them."""
     from rbve import rows
     from rbve.files import write_atomically
-    from rbve.paper.pages import theory_figures
+    from rbve.paper.pages import theory
 
     with _console.bar(name, None, ""):
         found = importlib.import_module(f"rbve.paper.theory.{experiment.module}").run(scale)
         for run in found:
             rows.write(run, out / "rows" / f"{run.job}.jsonl")
-        for drawing in theory_figures.draw(experiment.module, found):
-            file = out / f"{drawing.kind}.png"
-            write_atomically(file, drawing.png)
+        for figure, png in theory.pictures(experiment.module, found).items():
+            file = out / f"{figure}.png"
+            write_atomically(file, png)
             _console.tell(f"figure: {file}")
 
 

@@ -26,14 +26,14 @@ class Findings(NamedTuple):
 
 def read(paths: Iterable[str | Path]) -> Findings:
     """All runs below the paths, and what those of a study say about the paper's claims."""
-    given = [Path(path) for path in paths]
+    folders = [Path(path) for path in paths]
     # A study of theory alone has no trained runs, which is not worth a complaint.
     trained = [
-        path for path in given if (path / EXPERIMENTS).is_dir() or not (path / THEORY).is_dir()
+        path for path in folders if (path / EXPERIMENTS).is_dir() or not (path / THEORY).is_dir()
     ]
     runs = rows.find(trained)
-    judged = judge_all(given, runs)
-    return Findings(given, runs, judged, bool(judged or jobs_of(given)))
+    judged = judge_all(folders, runs)
+    return Findings(folders, runs, judged, bool(judged or jobs_of(folders)))
 
 
 def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
@@ -44,20 +44,21 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     return write_page(read(paths), out)
 
 
-def write_page(found: Findings, out: str | Path) -> Path:
-    if not found.studied:
-        return report.write_report(found.paths, out)
+def write_page(findings: Findings, out: str | Path) -> Path:
+    if not findings.studied:
+        return report.write_report(findings.paths, out)
     from rbve.paper import pages
     from rbve.paper.pages import claims_table
+    from rbve.paper.pages.gather import gather
     from rbve.report import problems, table
     from rbve.report.page import encode, write
     from rbve.report.summary import group
 
-    groups = group(found.runs)
+    groups = group(findings.runs)
     files = {"summary.csv": encode(table.as_csv(groups))}
-    sections = pages.sections(found.paths, found.runs, bool(found.judged))
-    if found.judged:
-        files["claims.csv"] = encode(claims_table.as_csv(found.judged))
-        sections = [claims_table.section(found.judged), *sections]
-    title = TITLE if found.judged else OWN_TITLE
+    sections = pages.sections(gather(findings.paths, findings.runs), bool(findings.judged))
+    if findings.judged:
+        files["claims.csv"] = encode(claims_table.as_csv(findings.judged))
+        sections = [claims_table.section(findings.judged), *sections]
+    title = TITLE if findings.judged else OWN_TITLE
     return write(sections, Path(out), title, problems.about(groups), files)

@@ -18,6 +18,7 @@ from rbve.paper import experiments
 from rbve.paper import reproduce as study
 from rbve.paper.experiments import Data, Experiment, Method, Scale
 from rbve.paper.pages import sections
+from rbve.paper.pages.gather import gather
 from rbve.policy import Policy
 
 LEVEL = "memory_len:3"
@@ -166,7 +167,7 @@ def test_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert score is not None
         way = (score - reference["random"]) / (reference["online"] - reference["random"])
         assert run.last("final/normalised_return") == pytest.approx(100 * way)
-    page = {section.title: section for section in sections([out], found)}
+    page = {section.title: section for section in sections(gather([out], found))}
     (chart,) = page["Levels with memory: scores by method"].charts
     assert [panel.title for panel in chart.panels] == [
         "memory_len:3, 100%",

@@ -52,6 +52,11 @@ def everywhere(problem: Problem) -> bool:
 A, B, C = Pick("a"), Pick("b"), Pick("c")
 
 
+@pytest.fixture(autouse=True)
+def methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "METHODS", {**effects.METHODS, "A": A, "B": B})
+
+
 def test_the_setting_is_chosen_on_other_datasets() -> None:
     # x is best on dataset 0 alone: chosen there only by looking at what is reported.
     found = runs("a", [100, 0, 0], lam=1) + runs("a", [10, 20, 30], lam=2)
@@ -128,8 +133,7 @@ def test_effects_are_paired_by_dataset_and_averaged_over_problems() -> None:
         runs("a", [10, 20]) + runs("b", [9, 17])
         + runs("a", [0, 0, 0], POLE) + runs("b", [6, 6, 6], POLE)
     )  # fmt: skip
-    effect = effects.difference(found, A, B, everywhere)
-    assert effect is not None
+    effect = effects.differences(found, {"b": (A, B)}, everywhere)["b"]
     assert effect.value == ((1 + 3) / 2 - 6) / 2  # each problem counts alike
     assert effect.n == 5
     # 1 and 3: the mean's deviation is 1; −6 each time adds nothing. One degree of freedom.
@@ -144,8 +148,7 @@ def test_shares_of_one_recording_count_once() -> None:
         + runs("a", [5, 5], half) + runs("b", [0, 4], half)
         + runs("a", [1, 1], POLE) + runs("b", [0, 0], POLE)
     )  # fmt: skip
-    effect = effects.difference(found, A, B, everywhere)
-    assert effect is not None
+    effect = effects.differences(found, {"b": (A, B)}, everywhere)["b"]
     # catch: (1 + 5)/2 and (3 + 1)/2; cartpole: 1 and 1.
     assert effect.value == ((3 + 2) / 2 + 1) / 2
     assert (effect.n, effect.fewest) == (4, 2)
@@ -255,18 +258,18 @@ def test_alike_compares_across_kinds_of_data() -> None:
 def test_steadier_counts_changes_up_and_down_alike() -> None:
     found = runs("a", [50] * 4, CATCH) + runs("a", [52, 48, 52, 48], NOISY)
     found += runs("b", [50] * 4, CATCH) + runs("b", [70, 30, 70, 30], NOISY)
-    judged = rules.steadier({"A": A}, {"B": B}, is_noisy, is_quiet)(found)
+    judged = rules.steadier("A", {"B": B}, is_noisy, is_quiet)(found)
     assert judged.verdict == "reproduced"  # both mean changes are 0
     assert judged.effects["A − B"].value == 2 - 20
-    assert rules.steadier({"B": B}, {"A": A}, is_noisy, is_quiet)(found).verdict == "not reproduced"
-    assert rules.steadier({"A": A}, {"C": C}, is_noisy, is_quiet)(found).verdict == "not run"
+    assert rules.steadier("B", {"A": A}, is_noisy, is_quiet)(found).verdict == "not reproduced"
+    assert rules.steadier("A", {"C": C}, is_noisy, is_quiet)(found).verdict == "not run"
 
 
 def test_changes_are_compared_dataset_by_dataset() -> None:
     # Datasets 0 to 4 of a, 1 to 4 of b: the first of a has no partner.
     found = runs("a", [50] * 5, CATCH) + runs("a", [90, 51, 52, 53, 54], NOISY)
     found += runs("b", [50] * 5, CATCH)[1:] + runs("b", [0, 53, 54, 55, 56], NOISY)[1:]
-    judged = rules.steadier({"A": A}, {"B": B}, is_noisy, is_quiet)(found)
+    judged = rules.steadier("A", {"B": B}, is_noisy, is_quiet)(found)
     assert (judged.effects["A − B"].value, judged.effects["A − B"].n) == (-2, 4)
 
 
@@ -274,11 +277,11 @@ def test_a_lead_that_widens() -> None:
     # a leads by 1 without noise; with noise by 5, 6, 7, 8.
     found = runs("a", [11, 12, 13, 14], CATCH) + runs("b", [10, 11, 12, 13], CATCH)
     found += runs("a", [5, 7, 9, 11], NOISY) + runs("b", [0, 1, 2, 3], NOISY)
-    judged = rules.widens({"A": A}, {"B": B}, is_noisy, is_quiet)(found)
+    judged = rules.widens("A", {"B": B}, is_noisy, is_quiet)(found)
     assert (judged.verdict, judged.effects["A − B"].value) == ("reproduced", 5.5)
-    assert rules.widens({"A": A}, {"B": B}, is_quiet, is_noisy)(found).verdict == "not reproduced"
-    assert rules.widens({"B": B}, {"A": A}, is_noisy, is_quiet)(found).verdict == "not reproduced"
-    assert rules.widens({"A": A}, {"C": C}, is_noisy, is_quiet)(found).verdict == "not run"
+    assert rules.widens("A", {"B": B}, is_quiet, is_noisy)(found).verdict == "not reproduced"
+    assert rules.widens("B", {"A": A}, is_noisy, is_quiet)(found).verdict == "not reproduced"
+    assert rules.widens("A", {"C": C}, is_noisy, is_quiet)(found).verdict == "not run"
 
 
 def test_an_effect_smaller_than_claimed_is_partly_there() -> None:

@@ -11,9 +11,9 @@ import pytest
 from support.browser import Tab, needs_browser
 from support.images import pixels
 
-from rbve.paper.pages.html import folded, table
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.page import Picture, Section, write
+from rbve.report.render import environment
 
 pytestmark = needs_browser
 
@@ -33,7 +33,11 @@ CHART = Chart(
     "y",
     tuple(Panel(str(k), (Series("one", "#d62410", (Point(1, k), Point(2, 3))),)) for k in range(3)),
 )
-WIDE = table("wide", [f"column {k}" for k in range(30)], [[f"cell {k} of it" for k in range(30)]])
+table = environment().get_template("parts.jinja").module.table  # type: ignore[attr-defined]
+WIDE = str(
+    table("wide", [f"column {k}" for k in range(30)], [[f"cell {k} of it" for k in range(30)]])
+)
+FOLDED = "<details><summary>Folded</summary><p id='inside'>inside</p></details>"
 CLAIM = (
     '<div class="scroll"><table class="claims"><thead><tr><th>verdict</th><th>claim</th></tr>'
     '</thead><tbody><tr><td class="verdict">partly</td><th scope="row">Words</th>'
@@ -47,7 +51,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sections = [
         Section(f"s{k}", f"A section with the number {k}", "<p>words</p>" * 30) for k in range(20)
     ]
-    body = WIDE + CLAIM + folded("Folded", "<p id='inside'>inside</p>")
+    body = WIDE + CLAIM + FOLDED
     sections.insert(10, Section("figures", "Figures", body, (CHART,), pictures=(DRAWN,)))
     folder = tmp_path_factory.mktemp("long")
     return write(sections, folder / "page.html", "Title", "about")

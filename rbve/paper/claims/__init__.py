@@ -10,11 +10,9 @@ judged by its experiment's runs, the others by final scores.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rbve import registry
@@ -78,7 +76,7 @@ class Claim:
 @cache
 def all_claims() -> tuple[Claim, ...]:
     """Of every file of this folder, by PLACE and then by name."""
-    names = registry.names(Path(__file__).parent)
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    files = registry.Registry("claims", __name__, __file__)
+    modules = [files.load(name) for name in files.names()]
     modules.sort(key=lambda module: getattr(module, "PLACE", len(modules)))
     return tuple(claim for module in modules for claim in module.CLAIMS)

@@ -1,20 +1,14 @@
-"""The words claims are made of: methods, kinds of data, quantities, thresholds."""
+"""The words claims are made of: kinds of data, quantities, thresholds."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rbve.paper.finals import Problem
-from rbve.paper.judging.effects import Pick, Quantity, Where
+from rbve.paper.judging.effects import STANDARDISED, Pick, Quantity, Where
 from rbve.report.statistics import Floats, logarithm
 
-DEFAULT = {"normalise": "dataset"}
-RBVE, RDQN = Pick("rbve", DEFAULT), Pick("rdqn", DEFAULT)
-DDQN, BVE, MC, BC = Pick("dqn"), Pick("bve"), Pick("mc"), Pick("bc")
-CQL, REM, BCQ, IQN = Pick("cql"), Pick("rem"), Pick("bcq"), Pick("iqn")
-FILTERED = Pick("filtered_bc")
-BASELINES = {"DDQN": DDQN, "CQL": CQL, "REM": REM, "BCQ": BCQ}
-FOUR = {"DDQN": DDQN, "R-DQN": RDQN, "BVE": BVE, "R-BVE": RBVE}
+BASELINES = ("DDQN", "CQL", "REM", "BCQ")
 LAMBDAS = (0.005, 0.05, 0.5, 5.0)
 EXPERT = 90.0  # normalised score that 'almost reaches' the online agent's best
 CLOSE = 10.0  # points of normalised score that still count as 'similar'
@@ -72,9 +66,9 @@ def expert(epsilon: float) -> Where:
 
 
 def along(algorithm: str) -> dict[str, Pick]:
-    return {f"λ {lam:g}": Pick(algorithm, {**DEFAULT, "lam": lam}) for lam in LAMBDAS}
+    return {f"λ {lam:g}": Pick(algorithm, {**STANDARDISED, "lam": lam}) for lam in LAMBDAS}
 
 
-def renamed(others: dict[str, Pick], who: str) -> dict[str, Pick]:
-    """So that one claim can compare several methods with the same others."""
-    return {f"{name} ({who})": pick for name, pick in others.items()}
+def called(who: str, *methods: str) -> list[str]:
+    """Names by which one claim compares several methods with the same others."""
+    return [f"{name} ({who})" for name in methods]

@@ -8,35 +8,23 @@ from rbve.paper.claims import FOR_ATARI, Claim
 from rbve.paper.claims._words import (
     ALL_SIX,
     BASELINES,
-    BC,
-    BCQ,
-    BVE,
     CLOSE,
-    CQL,
-    DDQN,
-    DEFAULT,
     EXPERT,
-    FILTERED,
-    IQN,
     LATER,
-    MC,
-    RBVE,
-    RDQN,
-    REM,
+    called,
     noisy,
     on,
     quiet,
-    renamed,
     share,
     standard,
 )
 from rbve.paper.finals import GAIN
-from rbve.paper.judging.effects import Pick
+from rbve.paper.judging.effects import METHODS, STANDARDISED, Pick
 from rbve.paper.judging.rules import better, reaches, similar, steadier, worst
 
 PLACE = 1
-OTHERS = {"BC": BC, **BASELINES, "IQN": IQN}
-NEAR_DATA = {"BCQ": BCQ, "CQL": CQL, "R-BVE": RBVE, "R-DQN": RDQN}
+OTHERS = ("BC", *BASELINES, "IQN")
+NEAR_DATA = ("BCQ", "CQL", "R-BVE", "R-DQN")
 NOISY_CARTPOLE, NOISY_CATCH = on("cartpole", 0.25), on("catch", 0.25)
 FIGURE, SECTION = "figure 'Bsuite Experiments'", "section 'bsuite Experiments'"
 ABLATIONS, ON_ATARI = "figure 'Atari ablations'", "section 'Ablation Experiments on Atari'"
@@ -48,24 +36,19 @@ CLAIMS = (
         "R-BVE outperforms all baselines on cartpole",
         FIGURE,
         "better: R-BVE − {DDQN, CQL, REM, BCQ} in normalised score, both noise levels",
-        better(RBVE, BASELINES, on("cartpole")),
+        better("R-BVE", BASELINES, on("cartpole")),
     ),
     Claim(
         "On noisy cartpole R-DQN too outperforms all other approaches",
         SECTION,
         "better: R-DQN − {DDQN, CQL, REM, BCQ}, noise .25",
-        better(RDQN, BASELINES, NOISY_CARTPOLE),
+        better("R-DQN", BASELINES, NOISY_CARTPOLE),
     ),
     Claim(
         "REM and CQL also perform relatively well on noisy cartpole",
         SECTION,
         "better: {REM, CQL} − {DDQN, BCQ}, noise .25; the weaker of the two counts",
-        worst(
-            *(
-                better(own, renamed({"DDQN": DDQN, "BCQ": BCQ}, who), NOISY_CARTPOLE)
-                for who, own in (("REM", REM), ("CQL", CQL))
-            )
-        ),
+        worst(*(better(m, called(m, "DDQN", "BCQ"), NOISY_CARTPOLE) for m in ("REM", "CQL"))),
     ),
     Claim(
         "Methods that stay near the data (BCQ, CQL, R-BVE, R-DQN) excel on noisy catch",
@@ -73,43 +56,35 @@ CLAIMS = (
         "reaches: normalised score above 90; better: each − DDQN; noise .25, the weaker counts",
         worst(
             reaches(NEAR_DATA, NOISY_CATCH, EXPERT),
-            *(
-                better(own, renamed({"DDQN": DDQN}, who), NOISY_CATCH)
-                for who, own in NEAR_DATA.items()
-            ),
+            *(better(m, called(m, "DDQN"), NOISY_CATCH) for m in NEAR_DATA),
         ),
     ),
     Claim(
         "On noisy mountain_car all methods almost reach the agent that made the data",
         SECTION,
         "reaches: normalised score above 90, noise .25",
-        reaches({**BASELINES, "R-BVE": RBVE, "R-DQN": RDQN}, on("mountain_car", 0.25), EXPERT),
+        reaches([*BASELINES, "R-BVE", "R-DQN"], on("mountain_car", 0.25), EXPERT),
     ),
     Claim(
         "DDQN performs poorly on mountain_car without noise",
         SECTION,
         "better (lower): DDQN − {CQL, REM, BCQ, R-BVE, R-DQN}, no noise",
-        better(DDQN, {"REM": REM, **NEAR_DATA}, on("mountain_car", 0.0), sign=-1),
+        better("DDQN", ["REM", *NEAR_DATA], on("mountain_car", 0.0), sign=-1),
     ),
     Claim(
         "R-BVE and R-DQN are less affected by noise than the baselines",
         SECTION,
         "steadier: |score at noise .25 − at noise 0| of {R-BVE, R-DQN} below that of "
         "{DDQN, CQL, REM, BCQ}; the weaker counts",
-        worst(
-            *(
-                steadier({name: ours}, BASELINES, noisy, quiet)
-                for name, ours in (("R-BVE", RBVE), ("R-DQN", RDQN))
-            )
-        ),
+        worst(*(steadier(m, BASELINES, noisy, quiet) for m in ("R-BVE", "R-DQN"))),
     ),
     Claim(
         "λ = .005, tuned on Atari, serves bsuite unchanged",
         "section 'Experiments'",
         f"similar: R-BVE at λ = .005 − R-BVE with λ chosen, within ±10 points, {ALL_SIX}",
         similar(
-            Pick("rbve", {**DEFAULT, "lam": 0.005}),
-            {"λ chosen of .005, .05, .5": RBVE},
+            Pick("rbve", {**STANDARDISED, "lam": 0.005}),
+            {"λ chosen of .005, .05, .5": METHODS["R-BVE"]},
             standard,
             CLOSE,
         ),
@@ -118,19 +93,19 @@ CLAIMS = (
         "R-BVE outperforms the other offline methods on bsuite",
         "sections 'Introduction' and 'Discussion'",
         f"better: R-BVE − {{DDQN, CQL, REM, BCQ}}, {ALL_SIX}",
-        better(RBVE, BASELINES, standard),
+        better("R-BVE", BASELINES, standard),
     ),
     Claim(
         "Ranking, weighted by success, works better in practice than CQL's regularisation",
         "section 'Related work'",
         f"better: R-DQN − CQL, both on DDQN, {ALL_SIX}; {LATER}",
-        better(RDQN, {"CQL": CQL}, standard),
+        better("R-DQN", ["CQL"], standard),
     ),
     Claim(
         "BVE and R-BVE improve on the behaviour that made the data",
         "section 'Ranking regularization'",
         "reaches: normalised score above that of the recorded episodes, no noise",
-        reaches({"BVE": BVE, "R-BVE": RBVE}, quiet, 0.0, measure=GAIN),
+        reaches(["BVE", "R-BVE"], quiet, 0.0, measure=GAIN),
     ),
     _atari(
         "R-BVE and R-DQN outperform the other offline methods",
@@ -138,8 +113,8 @@ CLAIMS = (
         f"better: {{R-BVE, R-DQN}} − {{BC, DDQN, CQL, REM, BCQ, IQN}}, {ALL_SIX}; IQN of "
         "N = N' = 8 and one setting; the weaker counts",
         worst(
-            better(RBVE, OTHERS, standard),
-            better(RDQN, renamed(OTHERS, "R-DQN"), standard),
+            better("R-BVE", OTHERS, standard),
+            better("R-DQN", called("R-DQN", *OTHERS), standard),
         ),
         printed="median of 37 games: R-BVE 109.1, R-DQN 108.2, IQN 104.8, REM 104.7, "
         "BCQ 102.6, CQL 98.9, DDQN 83.1, BC 50.8",
@@ -149,36 +124,36 @@ CLAIMS = (
         ABLATIONS,
         f"better: R-DQN − {{DDQN, BVE}} and R-BVE − BVE, {ALL_SIX}; the weaker of the two counts",
         worst(
-            better(RDQN, {"DDQN": DDQN, "BVE (R-DQN)": BVE}, standard),
-            better(RBVE, {"BVE": BVE}, standard),
+            better("R-DQN", ["DDQN", "BVE (R-DQN)"], standard),
+            better("R-BVE", ["BVE"], standard),
         ),
     ),
     _atari(
         "R-BVE, ranking and BVE together, performs best",
         ABLATIONS,
         f"better: R-BVE − {{DDQN, BVE, R-DQN, MC}}, {ALL_SIX}",
-        better(RBVE, {"DDQN": DDQN, "BVE": BVE, "R-DQN": RDQN, "MC": MC}, standard),
+        better("R-BVE", ["DDQN", "BVE", "R-DQN", "MC"], standard),
     ),
     _atari(
         "BVE and DDQN attain similar returns on all of the data",
         ABLATIONS,
         "similar: BVE − DDQN within ±10 points on 100% of the episodes",
-        similar(BVE, {"DDQN": DDQN}, share(1, 1), CLOSE),
+        similar("BVE", ["DDQN"], share(1, 1), CLOSE),
         experiment="fractions",
     ),
     _atari(
         "Monte Carlo returns perform poorly beside BVE and DDQN",
         ABLATIONS,
         f"better (lower): MC − {{BVE, DDQN}}, {ALL_SIX}",
-        better(MC, {"BVE": BVE, "DDQN": DDQN}, standard, sign=-1),
+        better("MC", ["BVE", "DDQN"], standard, sign=-1),
     ),
     _atari(
         "BC on all episodes, good and bad, works very poorly",
         ON_ATARI,
         f"better: {{BVE, filtered BC}} − BC, {ALL_SIX}; the weaker of the two counts",
         worst(
-            better(BVE, {"BC (BVE)": BC}, standard),
-            better(FILTERED, {"BC (filtered BC)": BC}, standard),
+            better("BVE", ["BC (BVE)"], standard),
+            better("filtered BC", ["BC (filtered BC)"], standard),
         ),
         printed="on other games, median of 37: BC 50.8, DDQN 83.1",
     ),
@@ -186,12 +161,12 @@ CLAIMS = (
         "Filtered BC works considerably better than BC",
         ON_ATARI,
         f"better: filtered BC − BC, {ALL_SIX}",
-        better(FILTERED, {"BC": BC}, standard),
+        better("filtered BC", ["BC"], standard),
     ),
     _atari(
         "Filtered BC performs considerably worse than BVE",
         ON_ATARI,
         f"better: BVE − filtered BC, {ALL_SIX}",
-        better(BVE, {"filtered BC": FILTERED}, standard),
+        better("BVE", ["filtered BC"], standard),
     ),
 )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rbve.paper import printed as paper
 from rbve.paper.claims import ATARI, OWN_TABLES, Claim
-from rbve.paper.claims._words import BASELINES, BC, IQN, RBVE, RDQN, standard
+from rbve.paper.claims._words import BASELINES, standard
 from rbve.paper.finals import Final
 from rbve.paper.judging.rules import Rule, better
 from rbve.paper.judging.verdicts import Judgement, Verdict, not_run
@@ -94,8 +94,8 @@ def significantly() -> Rule:
 
 def best_on_atari(finals: Sequence[Final]) -> Judgement:
     """Only games can tell."""
-    rivals = {"BC": BC, **BASELINES, "IQN": IQN, "R-DQN": RDQN}
-    return better(RBVE, rivals, standard)(finals) if finals else not_run(NEEDS)
+    rivals = ("BC", *BASELINES, "IQN", "R-DQN")
+    return better("R-BVE", rivals, standard)(finals) if finals else not_run(NEEDS)
 
 
 CLAIMS = (

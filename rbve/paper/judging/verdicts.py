@@ -79,8 +79,10 @@ def weakest(*parts: Judgement) -> Judgement:
     )
 
 
-def missing(asked: Mapping[str, Any], effects: Mapping[str, Any]) -> Judgement:
-    return not_run("no runs of " + listed(set(asked) - set(effects)))
+def missing(asked: Mapping[str, Any], effects: Mapping[str, Any]) -> Judgement | None:
+    """Not run, where some of what was asked for has no effect."""
+    absent = set(asked) - set(effects)
+    return not_run("no runs of " + listed(absent)) if absent else None
 
 
 def in_words(effects: Mapping[str, Interval], before: str = "") -> str:

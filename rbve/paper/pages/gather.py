@@ -1,17 +1,17 @@
-"""A study as the page reads it: runs, their final figures, and the experiments they belong to."""
+"""A study as the page reads it: runs, their final results, and the experiments they belong to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from rbve.paper import experiments
 from rbve.paper.experiments import Outline
 from rbve.paper.finals import Final, Problem, finals
-from rbve.paper.results import jobs_of, left_out_of, outlines_of
+from rbve.paper.results import jobs_of, left_out_of, outlines_of, theory_runs
 from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
 from rbve.report.summary import distinct
 from rbve.rows import Run
@@ -20,9 +20,13 @@ ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others f
 PAPER_SAMPLES = 64  # N = N' of IQN
 RAW = "#F08A7C"  # R-BVE with raw weights at the paper's λ
 
+Key = TypeVar("Key", bound=Hashable)
+
 
 @dataclass(frozen=True)
 class Study:
+    """What was run, by experiment."""
+
     paths: tuple[Path, ...]
     runs: dict[str, Run]  # by job
     jobs: dict[str, set[str]]  # experiment -> jobs it consists of, run or not
@@ -52,13 +56,19 @@ class Study:
         own = {name: each for name, each in known.items() if isinstance(each, Outline)}
         return own | {name: each for name, each in self.outlines.items() if name not in known}
 
-    def facts(self, found: Iterable[Final]) -> list[dict[str, Any]]:
-        """Of the datasets behind some figures, each once."""
-        by_dataset = {each.seed: self.runs[each.job].facts for each in found}
+    @cached_property
+    def theory(self) -> dict[str, list[Run]]:
+        """experiment -> runs, of those that need no data."""
+        return theory_runs(self.paths)
+
+    def facts(self, finals: Iterable[Final]) -> list[dict[str, Any]]:
+        """Of the datasets behind some results, each once."""
+        by_dataset = {each.seed: self.runs[each.job].facts for each in finals}
         return [by_dataset[seed] for seed in sorted(by_dataset)]
 
 
 def gather(paths: Sequence[Path], runs: Sequence[Run]) -> Study:
+    """The study below the paths, of runs that were read there."""
     own = {run.job: run for run in distinct(runs)}
     evaluated = {each.job: each for each in finals(own.values())}
     jobs, left_out = jobs_of(paths), left_out_of(paths)
@@ -72,6 +82,11 @@ class Shown(NamedTuple):
     colour: str
     strong: bool
     place: tuple[int, str]  # in tables and figures
+
+    @property
+    def dash(self) -> int:
+        """Variants of a method are drawn with another line."""
+        return 1 if self.place[1] else 0
 
 
 def shown(final: Final) -> Shown:
@@ -91,18 +106,21 @@ def shown(final: Final) -> Shown:
     return Shown(name, colour, algorithm == EMPHASISED, (place, ""))
 
 
-def by_method(found: Iterable[Final]) -> dict[Shown, list[Final]]:
-    groups: dict[Shown, list[Final]] = {}
-    for each in found:
-        groups.setdefault(shown(each), []).append(each)
+def by_method(finals: Iterable[Final]) -> dict[Shown, list[Final]]:
+    groups = _grouped((shown(each), each) for each in finals)
     return dict(sorted(groups.items(), key=lambda pair: pair[0].place))
 
 
-def by_problem(found: Iterable[Final]) -> dict[Problem, list[Final]]:
-    groups: dict[Problem, list[Final]] = {}
-    for each in found:
-        groups.setdefault(each.problem, []).append(each)
+def by_problem(finals: Iterable[Final]) -> dict[Problem, list[Final]]:
+    groups = _grouped((each.problem, each) for each in finals)
     return dict(sorted(groups.items(), key=lambda pair: problem_order(pair[0])))
+
+
+def _grouped(pairs: Iterable[tuple[Key, Final]]) -> Mapping[Key, list[Final]]:
+    groups: dict[Key, list[Final]] = {}
+    for key, final in pairs:
+        groups.setdefault(key, []).append(final)
+    return groups
 
 
 def problem_order(problem: Problem) -> tuple[Any, ...]:

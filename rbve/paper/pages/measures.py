@@ -20,13 +20,12 @@ NAMES = {name: each.label for name, each in registered().items()}
 FOLDED = {name for name, each in registered().items() if each.logarithmic}
 # Nor are their intervals below 0.
 NEVER_BELOW_0 = {name for name, each in registered().items() if each.nonnegative}
-FOLDED_WORDS = "mean over datasets of log₁₀(1 + x), turned back"
-SIGNED_WORDS = "mean over datasets of ±log₁₀(1 + |x|), turned back"
-MEAN_WORDS = "mean over datasets"
 SCORE_WORDS = "0 = random, 100 = the online agent's best snapshot"
 
 
 class Centre(NamedTuple):
+    """Of a measure over datasets."""
+
     value: float  # NaN without a finite value
     low: float | None  # 95% interval over datasets; None below two
     high: float | None
@@ -34,13 +33,13 @@ class Centre(NamedTuple):
     runaway: int = 0  # datasets whose value is not finite
     counted: bool = False  # as RUNAWAY; else left out
 
-    def point(self, x: float | str, note: str = "") -> Point:
-        words = [note] if note else []
+    def point(self, x: float | str) -> Point:
+        words = ""
         if self.runaway:
             known = self.n if self.counted else self.n + self.runaway
             how = "counted as 10³⁰" if self.counted else "left out"
-            words.append(f"{self.runaway} of {known} not finite, {how}")
-        return Point(x, self.value, self.low, self.high, self.n, "; ".join(words))
+            words = f"{self.runaway} of {known} not finite, {how}"
+        return Point(x, self.value, self.low, self.high, self.n, words)
 
     @property
     def text(self) -> str:
@@ -48,27 +47,27 @@ class Centre(NamedTuple):
             return number(self.value)
         return f"{number(self.value)} [{number(self.low)}, {number(self.high)}]"
 
+    def unfolded(self) -> Centre:
+        """Turned back from the log scale."""
+        low, high = (None if end is None else _unfold(end) for end in (self.low, self.high))
+        return self._replace(value=_unfold(self.value), low=low, high=high)
 
-def unfold(value: float) -> float:
+
+def _unfold(value: float) -> float:
     return math.copysign(10 ** abs(value) - 1, value)
-
-
-def unfolded(found: Centre) -> Centre:
-    ends = [None if end is None else unfold(end) for end in (found.low, found.high)]
-    return found._replace(value=unfold(found.value), low=ends[0], high=ends[1])
 
 
 def centre(values: Iterable[float], measure: str) -> Centre:
     """Mean over datasets with its Student interval, on the measure's own scale."""
-    given = np.array(list(values), np.float64)
-    runaway = int((~np.isfinite(given)).sum())
+    known = np.array(list(values), np.float64)
+    runaway = int((~np.isfinite(known)).sum())
     folded = measure in FOLDED
-    found = statistics.estimate(logarithm(given) if folded else given)
-    low = found.low
+    mean = statistics.estimate(logarithm(known) if folded else known)
+    low = mean.low
     if low is not None and measure in NEVER_BELOW_0:
         low = max(low, 0.0)
-    known = Centre(found.mean, low, found.high, found.n, runaway, folded)
-    return unfolded(known) if folded else known
+    result = Centre(mean.mean, low, mean.high, mean.n, runaway, folded)
+    return result.unfolded() if folded else result
 
 
 def median_over(tasks: Mapping[str, Floats], measure: str) -> Centre:
@@ -82,20 +81,27 @@ def median_over(tasks: Mapping[str, Floats], measure: str) -> Centre:
     kept = {name: values for name, values in known.items() if len(values)}
     if not kept:
         return Centre(math.nan, None, None, 0, runaway)
-    found = interval(kept, median_of_tasks)
-    result = Centre(found.value, found.low, found.high, found.n, runaway, folded)
-    return unfolded(result) if folded else result
+    median = interval(kept, median_of_tasks)
+    result = Centre(median.value, median.low, median.high, median.n, runaway, folded)
+    return result.unfolded() if folded else result
 
 
 def axis(measure: str) -> Scale:
     return "symlog" if measure in FOLDED else "linear"
 
 
+def title(measure: str) -> str:
+    name = NAMES.get(measure, measure)
+    return f"{name[0].upper()}{name[1:]}"
+
+
 def words(measure: str) -> str:
     """How a figure's centre is to be read."""
     if measure in FOLDED:
-        return SIGNED_WORDS if measure == "value_error" else FOLDED_WORDS
-    return f"{MEAN_WORDS} ({SCORE_WORDS})" if measure == "normalised_return" else MEAN_WORDS
+        scale = "±log₁₀(1 + |x|)" if measure == "value_error" else "log₁₀(1 + x)"
+        return f"mean over datasets of {scale}, turned back"
+    scale = f" ({SCORE_WORDS})" if measure == "normalised_return" else ""
+    return f"mean over datasets{scale}"
 
 
 def n_words(counts: Iterable[int]) -> str:

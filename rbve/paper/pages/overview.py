@@ -8,9 +8,8 @@ from typing import Any
 from rbve.paper import experiments
 from rbve.paper.experiments import Outline, Theory
 from rbve.paper.finals import final_of
+from rbve.paper.pages._render import render
 from rbve.paper.pages.gather import Study, shown
-from rbve.paper.pages.html import folded, paragraph, table
-from rbve.paper.results import theory_runs
 from rbve.policy.trained import averaged
 from rbve.report.page import Section
 from rbve.report.table import ABSENT
@@ -32,77 +31,71 @@ FILES = {"claims.csv": "the claims", "summary.csv": "every method on every probl
 
 
 def section(study: Study, judged: bool = True) -> Section:
-    wanted = set().union(*study.jobs.values())
-    there = sum(job in study for job in wanted)
-    runs = (
-        f"{there:,} runs" if there == len(wanted) else f"{there:,} of {len(wanted):,} runs so far"
+    jobs = set().union(*study.jobs.values())
+    body = render(
+        "overview.jinja",
+        runs=study.runs,
+        there=sum(job in study for job in jobs),
+        count=len(jobs),
+        other=len(set(study.runs) - jobs),
     )
-    if other := len(set(study.runs) - wanted):
-        runs += f", and {other:,} of no experiment"
-    body = paragraph(f"{runs}." if study.runs else "Nothing was trained.", "headline") + paragraph(
-        "A dataset is one recording of an online agent (or of its best snapshot, or of a "
-        "player written for the game); methods learn from a share of its episodes and never "
-        "act while they learn. A problem is a kind of data; its datasets differ in the seed "
-        "of the recording, and n counts them. Where a method has several settings, the one "
-        "reported on a dataset was chosen by score on the other datasets; the paper's way, the "
-        "best setting of all, stands beside it. Evaluation is without noise."
-    )
+    sizes = render("experiments.jinja", columns=COLUMNS, rows=_lines(study))
     return Section(
         "reading",
         "How to read this page",
         body,
-        after=folded(
-            "Experiments: their questions and sizes",
-            table("experiments", COLUMNS, lines(study), words=True),
-        ),
+        after=sizes,
         short="How to read",
         first=True,
         linked=FILES if judged else {"summary.csv": FILES["summary.csv"]},
     )
 
 
-def lines(study: Study) -> list[tuple[str, ...]]:
+def _lines(study: Study) -> list[tuple[str, ...]]:
     """Every experiment of the package, run or not, where any was; then those of users' files."""
-    found: list[tuple[str, ...]] = []
-    theory = theory_runs(study.paths)
+    lines: list[tuple[str, ...]] = []
     listed: dict[str, Outline | Theory] = {}
-    if theory or not set(study.experiments) <= set(study.outlines):
+    if study.theory or not set(study.experiments) <= set(study.outlines):
         listed.update((name, experiments.load(name)) for name in experiments.names())
     for name, each in {**listed, **study.experiments}.items():
         if isinstance(each, Outline):
-            there, wanted = study.progress(name)
-            count = f"{there:,} of {wanted:,}" if wanted else "not run"
+            there, count = study.progress(name)
+            words = f"{there:,} of {count:,}" if count else "not run"
             own = [study.runs[job] for job in study.jobs.get(name, ()) if job in study.runs]
-            found.append((name, each.question, each.paper or ABSENT, count, *sizes(own)))
+            lines.append((name, each.question, each.paper or ABSENT, words, *_sizes(own)))
         else:
-            known = len(theory.get(name, ()))
-            count = f"{known:,}" if known else "not run"
-            found.append((name, experiments.summary(name), each.paper, count, *sizes([])))
-    return found
+            known = len(study.theory.get(name, ()))
+            words = f"{known:,}" if known else "not run"
+            lines.append((name, experiments.summary(name), each.paper, words, *_sizes([])))
+    return lines
 
 
-def sizes(runs: Sequence[Run]) -> tuple[str, ...]:
+def _sizes(runs: Sequence[Run]) -> tuple[str, ...]:
     """The last COLUMNS, as the runs' own specifications have them."""
     if not runs:
         return (ABSENT,) * 6
-    lengths = ("steps", "every", "final_evaluations")
     datasets: dict[Any, set[int]] = {}
     settings: dict[Any, set[str]] = {}
     for each in (final_of(run, {}) for run in runs):
         datasets.setdefault(each.problem, set()).add(each.seed)
         settings.setdefault((each.problem, shown(each)), set()).add(each.settings)
+
+    def field(name: str) -> str:
+        return _span(run.field(name) for run in runs)
+
+    lengths = ("steps", "every", "final_evaluations")
     last = [averaged(*(run.field(name) for name in lengths)) for run in runs]
     return (
-        span(len(seeds) for seeds in datasets.values()),
-        span(run.field("steps") for run in runs),
-        f"{span(run.field('target_period') for run in runs)} updates",
-        span(run.field("batch_size") for run in runs),
-        span(len(each) for each in settings.values()),
-        f"{span(run.field('eval_episodes') for run in runs)} episodes every "
-        f"{span(run.field('every') for run in runs)} updates, the last {span(last)} averaged",
+        _span(len(seeds) for seeds in datasets.values()),
+        field("steps"),
+        f"{field('target_period')} updates",
+        field("batch_size"),
+        _span(len(each) for each in settings.values()),
+        f"{field('eval_episodes')} episodes every {field('every')} updates, the last "
+        f"{_span(last)} averaged",
     )
 
 
-def span(values: Iterable[int]) -> str:
+def _span(values: Iterable[int]) -> str:
     known = sorted(set(values))
     return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"

@@ -9,7 +9,7 @@ from support.studies import finals_of, make_run, scored, study_of
 
 from rbve.paper import experiments
 from rbve.paper.finals import finals
-from rbve.paper.pages import against, curves
+from rbve.paper.pages.figures import against, training
 from rbve.rows import Row
 
 
@@ -141,7 +141,7 @@ def test_curves_show_the_setting_best_on_all_datasets():
         run(0, 1e-3, 50.0, {500: 99.0, 1000: 99.0}),
         run(1, 1e-3, 50.0, {500: 99.0, 1000: 99.0}),
     ]
-    (returns,) = curves.charts(study_of(runs), finals_of(runs), "x")  # nobody measured errors
+    (returns,) = training.charts(study_of(runs), finals_of(runs), "x")  # nobody measured errors
     (line,) = returns.panels[0].series
     # At 1000 the diverged run keeps its last value.
     assert [(point.x, point.y, point.n) for point in line.points] == [(500, 3.0, 2), (1000, 6.0, 2)]
@@ -157,8 +157,8 @@ def test_curves_show_the_setting_best_on_all_datasets():
 
 
 def test_a_curve_that_begins_late_has_no_value_before():
-    assert math.isnan(curves.at({500: 1.0}, 200))
-    assert curves.at({500: 1.0, 700: 2.0}, 900) == 2.0
+    assert math.isnan(training.at({500: 1.0}, 200))
+    assert training.at({500: 1.0, 700: 2.0}, 900) == 2.0
 
 
 def test_what_could_not_be_measured_is_not_infinite():
@@ -166,12 +166,14 @@ def test_what_could_not_be_measured_is_not_infinite():
     known = make_run("bve", 0, curve=[(500, "overestimation", 9.0), (1000, "overestimation", 9.0)])
     cut = make_run("bve", 1, curve=[(1000, "overestimation", 99.0)])
     cut.rows.insert(0, Row(500, "overestimation", math.nan, 0))
-    assert [point[1:2] + point[4:5] for point in curves.points([known, cut], "overestimation")] == [
+    assert [
+        point[1:2] + point[4:5] for point in training.points([known, cut], "overestimation")
+    ] == [
         (pytest.approx(9.0), 1),
         (pytest.approx(10**1.5 - 1), 2),
     ]
     cut.rows[0] = Row(500, "overestimation", math.inf, 3)
-    first = curves.points([known, cut], "overestimation")[0]
+    first = training.points([known, cut], "overestimation")[0]
     assert first.y == pytest.approx(10**15.5)
     none = make_run("bve", 2, {"return": 1.0})
     none.rows.append(Row(1000, "final/overestimation", math.nan, 0))
@@ -207,6 +209,6 @@ def test_curves_without_scores_go_by_the_return():
         for rate, value in ((1e-4, 7.0), (1e-3, 5.0))
         for seed in (0, 1)
     ]
-    returns = curves.charts(study_of(runs), finals_of(runs), "x")[0]
+    returns = training.charts(study_of(runs), finals_of(runs), "x")[0]
     (line,) = returns.panels[0].series
     assert [point[:2] for point in line.points] == [(500, 7.0)]

@@ -12,7 +12,7 @@ from support.studies import write_store
 from rbve import cli
 from rbve.paper import experiments
 from rbve.paper import reproduce as study
-from rbve.paper.experiments import Experiment, Scale
+from rbve.paper.experiments import Data, Experiment, Scale
 from rbve.paper.pages.command import command, settings
 from rbve.spec import Spec
 
@@ -36,14 +36,14 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained() -> list[Experiment]:
     """On catch."""
     found = [experiments.load(name) for name in experiments.names()]
-    own = [on_catch(each) for each in found if isinstance(each, Experiment)]
-    return [each for each in own if each.data]
+    own = [each for each in found if isinstance(each, Experiment)]
+    return [dataclasses.replace(each, data=data) for each in own if (data := on_catch(each))]
 
 
-def on_catch(experiment: Experiment) -> Experiment:
+def on_catch(experiment: Experiment) -> tuple[Data, ...]:
     """Of experts one is enough: they differ in path alone."""
-    data = [each for each in experiment.data if each.env == "catch" and each.expert in (None, 0.25)]
-    return dataclasses.replace(experiment, data=tuple(data))
+    every = (each for each in experiment.data if each.env == "catch")
+    return tuple(each for each in every if each.expert in (None, 0.25))
 
 
 def parsed(line: str, monkeypatch: pytest.MonkeyPatch) -> Spec:

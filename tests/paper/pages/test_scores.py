@@ -7,7 +7,8 @@ import math
 import pytest
 from support.studies import finals_of, make_run, scored, study_of
 
-from rbve.paper.pages import aggregates, scores
+from rbve.paper.pages.figures import over_problems, scores
+from rbve.paper.pages.scored import OTHERS, results
 from rbve.rows import Row
 
 # On dataset 0 the first setting shines, elsewhere it fails.
@@ -20,7 +21,7 @@ def choosing():
 
 
 def test_a_setting_is_chosen_on_other_datasets(choosing):
-    ((problem, (result,)),) = scores.results(finals_of(choosing)).items()
+    ((problem, (result,)),) = results(finals_of(choosing)).items()
     assert problem.label == "catch"
     # Without dataset 0 the steady one is best (30 > 0); without 1 or 2 the loud one (50 > 30).
     assert result.others == {0: 30.0, 1: 0.0, 2: 0.0}
@@ -30,7 +31,7 @@ def test_a_setting_is_chosen_on_other_datasets(choosing):
 
 def test_the_chart_shows_both_ways_with_intervals_and_single_datasets(choosing):
     study = study_of(choosing)
-    chart = scores.chart(study, scores.results(finals_of(choosing)), "bsuite")
+    chart = scores.chart(study, results(finals_of(choosing)), "bsuite")
     (panel,) = chart.panels
     dots, rings = panel.series
     (dot,), (ring,) = dots.points, rings.points
@@ -53,27 +54,29 @@ def test_the_chart_shows_both_ways_with_intervals_and_single_datasets(choosing):
 
 def test_without_settings_to_choose_there_are_no_rings():
     runs = [*scored("dqn", STEADY), *scored("rbve", LOUD)]
-    known = scores.results(finals_of(runs))
-    drawn = [scores.chart(study_of(runs), known, "x"), aggregates.statistics_chart(known, "x")]
+    known = results(finals_of(runs))
+    drawn = [scores.chart(study_of(runs), known, "x"), over_problems.statistics_chart(known, "x")]
     assert {each.name for chart in drawn for panel in chart.panels for each in panel.series} == {
         "one setting a method"
     }
     assert not any("ring" in chart.note for chart in drawn)
-    assert "best of all" not in aggregates.tables(known)
-    assert "best of all" not in scores.tables(study_of(runs), known).lower()
-    assert not any("chosen on other" in chart.note for chart in aggregates.charts(known, "x"))
+    assert "best of all" not in over_problems.tables(study_of(runs), "bsuite")
+    assert "best of all" not in scores.tables(study_of(runs), "bsuite").lower()
+    charts = over_problems.figures(study_of(runs), "bsuite")
+    assert charts
+    assert not any("chosen on other" in chart.note for chart in charts)
 
 
 def test_one_score_a_method_is_no_statistic():
-    one = scores.results(finals_of([*scored("dqn", [5.0]), *scored("rbve", [7.0])]))
-    two = scores.results(finals_of([*scored("dqn", [5.0, 6.0]), *scored("rbve", [7.0])]))
-    assert not aggregates.has_several_scores(one)
-    assert aggregates.has_several_scores(two)
+    one = study_of([*scored("dqn", [5.0]), *scored("rbve", [7.0])])
+    two = study_of([*scored("dqn", [5.0, 6.0]), *scored("rbve", [7.0])])
+    assert over_problems.figures(one, "bsuite") is None
+    assert over_problems.figures(two, "bsuite")
 
 
 def test_the_data_without_a_reference_has_no_mark():
     runs = scored("dqn", LOUD, facts={"reference_return": None})
-    (panel,) = scores.chart(study_of(runs), scores.results(finals_of(runs)), "x").panels
+    (panel,) = scores.chart(study_of(runs), results(finals_of(runs)), "x").panels
     assert [mark.name for mark in panel.marks] == ["random", "online agent's best"]
 
 
@@ -84,7 +87,7 @@ def test_raw_weights_and_fewer_samples_are_methods_of_their_own():
         *scored("rbve", [3.0]),
         *scored("bc", [4.0]),
     ]
-    (own,) = scores.results(finals_of(runs)).values()
+    (own,) = results(finals_of(runs)).values()
     assert [(each.method.name, each.others[0]) for each in own] == [
         ("R-BVE", 3.0),
         ("R-BVE, raw weights, λ .005", 2.0),
@@ -102,19 +105,19 @@ def test_cells_of_a_table():
     ]
     runs[1].rows.append(Row(700, "diverged_at", 650.0, 1))
     study = study_of(runs)
-    ((result,),) = scores.results(finals_of(runs)).values()
+    ((result,),) = results(finals_of(runs)).values()
     name, others, best, returned, median, n, diverged, chosen = scores.cells(study, result)
     assert (name, others, best, n) == ("DDQN", "50.0 [50.0, 50.0]", "50.0 [50.0, 50.0]", "3")
     assert returned == "0.20 [0.20, 0.20]"
     assert chosen == "one setting"
     assert median == "7.00"  # of 4 and 10; the one that is not finite is left out
     assert diverged == "1 of 3 runs"
-    assert "1 of 3" in scores.tables(study, scores.results(finals_of(runs)))
+    assert "1 of 3" in scores.tables(study, "bsuite")
 
 
 def test_a_setting_that_lacks_a_dataset_is_not_chosen():
     runs = [*scored("dqn", (90.0, 90.0), rate=1e-4), *scored("dqn", STEADY, rate=1e-3)]
-    ((result,),) = scores.results(finals_of(runs)).values()
+    ((result,),) = results(finals_of(runs)).values()
     assert result.others == {0: 30.0, 1: 30.0, 2: 30.0}
     assert scores.chosen_words(result.finals) == "one setting"
 
@@ -129,10 +132,16 @@ def everywhere(algorithm, table):
 
 
 @pytest.fixture
-def known():
+def study():
     partial = {"catch": (99.0, 99.0)}
-    runs = [*everywhere("rbve", OURS), *everywhere("dqn", THEIRS), *everywhere("bc", partial)]
-    return scores.results(finals_of(runs))
+    return study_of(
+        [*everywhere("rbve", OURS), *everywhere("dqn", THEIRS), *everywhere("bc", partial)]
+    )
+
+
+@pytest.fixture
+def known(study):
+    return results(study.of("bsuite"))
 
 
 def test_problems_come_in_the_order_of_the_paper(known):
@@ -140,7 +149,7 @@ def test_problems_come_in_the_order_of_the_paper(known):
 
 
 def test_aggregates_by_hand(known):
-    found = aggregates.statistics_of(known, scores.OTHERS)
+    found = over_problems.statistics_of(known, OTHERS)
     ours = {name: next(v for m, v in each.items() if m.name == "R-BVE").value
             for name, each in found.items()}  # fmt: skip
     assert ours["mean"] == pytest.approx((20 + 50 + 100) / 3)
@@ -155,41 +164,39 @@ def test_aggregates_by_hand(known):
     assert mean.n == 6
 
 
-def test_methods_that_lack_a_problem_are_left_out_and_named(known):
-    assert aggregates.left_out(known) == ["BC"]
-    chart = aggregates.charts(known, "bsuite")[0]
+def test_methods_that_lack_a_problem_are_left_out_and_named(study):
+    chart = over_problems.figures(study, "bsuite")[0]
     rows = {point.x for panel in chart.panels for s in panel.series for point in s.points}
     assert rows == {"R-BVE", "DDQN"}
-    assert "missing: BC." in aggregates.tables(known)
+    assert "missing: BC." in over_problems.tables(study, "bsuite")
     assert "over 3 problems" in chart.title
 
 
 def test_probability_of_improvement_by_hand(known):
-    ((other, found),) = aggregates.improvements(known).items()
+    ((other, found),) = over_problems.improvements(known).items()
     assert other.name == "DDQN"
     # catch: 30 beats both, 10 none; cartpole: 50 beats 40 only; mountain_car: all.
     assert found.value == pytest.approx((0.5 + 0.5 + 1.0) / 3)
-    chart = aggregates.improvement_chart(known, "x")
+    chart = over_problems.improvement_chart(known, "x")
     assert [point.x for point in chart.panels[0].series[0].points] == ["DDQN"]
 
 
-def test_profiles_by_hand(known):
-    chart = aggregates.profile_chart(known, "x")
+def test_profiles_by_hand(study, known):
+    chart = over_problems.profile_chart(known, "x")
     ours = next(s for s in chart.panels[0].series if s.name == "R-BVE")
     at = {point.x: point.y for point in ours.points}
     assert (min(at), max(at)) == (0.0, 100.0)
     assert at[45.0] == pytest.approx(2 / 3)  # none of catch, all of the others
     assert at[20.0] == pytest.approx((0.5 + 1 + 1) / 3)
     assert at[100.0] == 0.0  # above, not at
-    assert "above 90" in aggregates.tables(known)
+    assert "above 90" in over_problems.tables(study, "bsuite")
 
 
 def test_without_ours_there_is_no_improvement():
-    known = scores.results(finals_of(everywhere("dqn", THEIRS)))
-    assert aggregates.improvements(known) == {}
-    assert [chart.name for chart in aggregates.charts(known, "bsuite")] == [
+    study = study_of(everywhere("dqn", THEIRS))
+    assert over_problems.improvements(results(study.of("bsuite"))) == {}
+    assert [chart.name for chart in over_problems.figures(study, "bsuite")] == [
         "bsuite-aggregates",
         "bsuite-profiles",
     ]
-    assert aggregates.charts({}, "x") == ()
-    assert aggregates.tables({}) == ""
+    assert over_problems.figures(study_of([]), "bsuite") is None

@@ -13,6 +13,7 @@ from rbve import rows
 from rbve.paper.audits import FILE
 from rbve.paper.pages import datasets, sections, theory
 from rbve.paper.pages.gather import gather
+from rbve.paper.pages.theory import divergence, improvement
 from rbve.report import page
 from rbve.rows import Row, Run
 
@@ -48,9 +49,9 @@ def parts():
 
 def built(out: Path):
     runs = rows.find([out])
-    found = sections([out], runs)
-    page.check_names(found)
-    return {each.id: each for each in found}, page.document(found, "Title", "About")
+    found = sections(gather([out], runs))
+    text = page.write(found, out / "page.html", "Title", "About").read_text()
+    return {each.id: each for each in found}, text
 
 
 def test_all_of_it(tmp_path, parts):
@@ -68,12 +69,12 @@ def test_all_of_it(tmp_path, parts):
     # Six runs and four more: two of the six belong to both experiments.
     assert '<p class="headline">10 runs.</p>' in found["reading"].body
     assert found["reading"].first
-    assert '<a href="figures/claims.csv">claims.csv</a> (the claims)' in text
+    assert '<a href="page-figures/claims.csv">claims.csv</a> (the claims)' in text
     assert "<td>not run</td><td>–</td>" in found["reading"].after
     assert "so far" not in text
     assert "R-BVE, raw weights, λ .005" in found["bsuite"].after
-    assert "Do Q-learning&#x27;s values run away" in found["fractions"].body
-    assert "In the paper: Figures &#x27;Over-estimation" in found["fractions"].body
+    assert "Do Q-learning&#39;s values run away" in found["fractions"].body
+    assert "In the paper: Figures &#39;Over-estimation" in found["fractions"].body
     assert found["runs"].title == "Every run (10)"
     assert "rbve train study/data/catch-0/1 --algorithm dqn" in found["runs"].body
     assert "bsuite, fractions" in found["runs"].body
@@ -199,7 +200,7 @@ def test_answers_of_theory_by_hand():
         made("divergence/bve/sgd", {**base, "method": "bve", "end": "logged"}, {"escaped": 0.0}),
         made("other", {"w": 2.0, "factor": 1.0, "method": "q", "end": "logged"}, {"escaped": 1.0}),
     ]  # fmt: skip
-    words = theory.divergence(runs)
+    words = divergence.answer(runs)
     assert "Q-learning passes |Q| = 100 in 1 of 2 runs, BVE in 0 of 1." in words
     assert "grows by 1.0089 per update" in words
     families = [
@@ -207,8 +208,8 @@ def test_answers_of_theory_by_hand():
         made("b", {}, {"mdps": 20.0, "violations": 0.0}, {"family": "grid"}),
         made("c", {}, {"mdps": 40.0, "violations": 3.0}, {"family": "walls"}),
     ]
-    assert "all 30 processes of 2 families: chain; grid." in theory.improvement(families)
-    assert "in 1 families: walls 3 of 40." in theory.improvement(families)
+    assert "all 30 processes of 2 families: chain; grid." in improvement.answer(families)
+    assert "in 1 families: walls 3 of 40." in improvement.answer(families)
 
 
 def test_theory_is_read_from_its_rows(tmp_path):
@@ -217,12 +218,11 @@ def test_theory_is_read_from_its_rows(tmp_path):
     runs = gridworld.run("quick")
     for run in runs:
         rows.write(run, tmp_path / "theory" / "gridworld" / "rows" / f"{run.job}.jsonl")
-    (section,) = theory.sections([tmp_path])
+    (section,) = theory.sections(gather([tmp_path], []))
     assert section.id == "theory-gridworld"
     page.check_names([section])
-    (picture,), (chart,) = section.pictures, section.charts
-    assert (picture.name, chart.name) == ("theory-gridworld-policies", "theory-gridworld-layouts")
-    assert set(picture.files) == {"png", "svg", "csv"}
+    names = [each.name for each in section.charts]
+    assert names == ["theory-gridworld-policies", "theory-gridworld-layouts"]
     assert "how far is one greedy step" in section.body
     start = {run.spec["policy"]: run.last("start") for run in runs if "policy" in run.spec}
     assert f"optimal {start['optimal']:.2f}" in section.body

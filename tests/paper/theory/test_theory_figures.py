@@ -6,8 +6,11 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from rbve import rows
-from rbve.paper.pages import theory_figures, theory_grids
-from rbve.paper.pages.theory_canvas import keyed, wilson
+from rbve.paper.pages.theory import divergence, gridworld, improvement, page_of, pictures
+from rbve.paper.pages.theory._points import wilson
+from rbve.paper.theory import keyed, numbered
+from rbve.report import figure
+from rbve.report.chart import Chart
 from rbve.rows import Row, RowFile, Run
 
 FIGURES = {
@@ -30,38 +33,35 @@ def test_figures_are_drawn_from_rows_on_disk(experiment, request, tmp_path):
         file.keep(0)
         file.append(run.rows)
     read = rows.find([tmp_path])
-    drawings = theory_figures.draw(experiment, read)
-    assert tuple(drawing.kind for drawing in drawings) == FIGURES[experiment]
-    assert all(drawing.png.startswith(b"\x89PNG") for drawing in drawings)
-    pictures = theory_figures.pictures(experiment, read)
-    assert pictures == theory_figures.pictures(experiment, runs)
-    for picture in pictures:
-        text = text_of(picture.svg)
-        assert f'id="{picture.name}-' in picture.svg
-        assert re.search(SAYS_N, picture.note)
-        # The page says title and note beside it; a file stands alone.
-        assert picture.title not in text
-        assert picture.title in text_of(picture.files["svg"])
-        assert len(table(picture)) > 3
-    for chart in theory_figures.charts(experiment, read):
-        assert re.search(SAYS_N, chart.note)
-        assert all(series.points for panel in chart.panels for series in panel.series)
+    drawn = pictures(experiment, read)
+    assert tuple(drawn) == FIGURES[experiment]
+    assert all(png.startswith(b"\x89PNG") for png in drawn.values())
+    figures = page_of(experiment).figures(read)
+    assert figures == page_of(experiment).figures(runs)
+    for each in figures:
+        assert re.search(SAYS_N, each.note)
+        if isinstance(each, Chart):
+            assert all(series.points for panel in each.panels for series in panel.series)
+        else:
+            # The page says title and note beside it; a file stands alone.
+            assert each.title in text_of(each)
+            assert len(table(each)) > 3
 
 
-def text_of(svg) -> str:
-    return " ".join(ElementTree.fromstring(svg).itertext())
+def text_of(drawn: figure.Figure) -> str:
+    return " ".join(ElementTree.fromstring(figure.svg(drawn)).itertext())
 
 
-def table(picture) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(picture.files["csv"].decode())))
+def table(drawn: figure.Figure) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(figure.as_csv(drawn))))
 
 
 def test_families_say_how_many_fail(improvement_runs):
-    picture = theory_grids.families(list(improvement_runs.values()))
-    text = text_of(picture.svg)
+    families = improvement.families(list(improvement_runs.values()))
+    text = text_of(families)
     assert "0 of 171" in text
     assert "chain, uniform behaviour" in text
-    told = {line["family"]: line for line in table(picture)}
+    told = {line["family"]: line for line in table(families)}
     assert len(told) == len(improvement_runs)
     for run in improvement_runs.values():
         fail, count = (run.last(name) for name in ("violations", "mdps"))
@@ -72,7 +72,7 @@ def test_families_say_how_many_fail(improvement_runs):
 
 
 def test_margins_are_those_of_the_rows(improvement_runs):
-    chain, grid = theory_grids.margins(list(improvement_runs.values()))
+    chain, grid = improvement.margins(list(improvement_runs.values()))
     assert [panel.title for panel in chain.panels] == ["absolute", "as a share"]
     run = improvement_runs["improvement/chain"]
     line = chain.panels[0].series[-1]
@@ -84,38 +84,39 @@ def test_margins_are_those_of_the_rows(improvement_runs):
 
 
 def test_grid_world_says_its_values(gridworld_runs):
-    picture = theory_grids.policies(list(gridworld_runs.values()))
-    text = text_of(picture.svg)
+    policies = gridworld.policies(list(gridworld_runs.values()))
+    text = text_of(policies)
     assert "start −8.79" in text
     assert "start 33.83" in text
     assert "start 34.69" in text
-    assert "17 of 53 cells" in picture.note
-    first = next(line for line in table(picture) if line["policy"] == "optimal")
+    assert "17 of 53 cells" in policies.note
+    assert sum(row["framed"] for row in policies.rows) == 17
+    first = next(line for line in table(policies) if line["policy"] == "optimal")
     assert (first["row"], first["column"], first["cell"]) == ("0", "0", "S")
     assert round(float(first["value"]), 2) == 34.69
 
 
 def test_layouts_have_their_intervals(gridworld_runs):
-    (chart,) = theory_grids.layouts(list(gridworld_runs.values()))
+    (chart,) = gridworld.layouts(list(gridworld_runs.values()))
     point = chart.panels[0].series[0].points[0]
     assert point.x == "−0.1"
     assert (point.low, point.high) == pytest.approx(wilson(point.y * point.n, point.n))
-    assert theory_grids.layouts([]) == ()
+    assert gridworld.layouts([]) == []
 
 
 def test_divergence_says_what_bounded_means(divergence_runs):
-    (chart,) = theory_figures.divergence(list(divergence_runs.values()))
+    (chart,) = divergence.figures(list(divergence_runs.values()))
     assert "n = 5 draws" in chart.note
     assert "from w = 2 it prefers a1" in chart.note
 
 
 def test_a_line_that_escapes_ends_at_the_top(divergence_runs):
-    (chart,) = theory_figures.divergence(list(divergence_runs.values()))
+    (chart,) = divergence.figures(list(divergence_runs.values()))
     panels = {panel.title: {s.name: s.points for s in panel.series} for panel in chart.panels}
     assert len(panels) == 12
     lines = panels["SGD, first layer fixed"]
-    assert lines["Q-learning"][-1].y == theory_figures.TOP
-    assert lines["Q-learning"][-2].y < theory_figures.TOP
+    assert lines["Q-learning"][-1].y == divergence.TOP
+    assert lines["Q-learning"][-2].y < divergence.TOP
     assert {point.y for point in lines["BVE as logged"]} == {1.0}
     drawn = panels["SGD, one transition per update"]["Q-learning"][3]
     assert (drawn.n, drawn.low is None) == (5, False)
@@ -132,4 +133,4 @@ def test_wilson_by_hand():
 def test_keyed_values():
     run = Run("j", {}, {}, [Row(0, "a/1", 5.0, 1), Row(0, "a/b/2", 6.0, 1), Row(0, "c/1", 7.0, 1)])
     assert keyed(run, "a/") == {"1": 5.0, "b/2": 6.0}
-    assert keyed(run, "a/", numbers=True) == {"1": 5.0}
+    assert numbered(run, "a/") == {"1": 5.0}

@@ -1,0 +1,21 @@
+"""HTML of a study's sections, from rbve/paper/templates."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from rbve.report import render as report
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    loaders = [jinja2.PackageLoader(name) for name in ("rbve.paper", "rbve.report")]
+    return report.environment().overlay(loader=jinja2.ChoiceLoader(loaders))
+
+
+def render(template: str, **values: Any) -> str:
+    """A template of the study's page filled in; `values` are escaped, unless Markup."""
+    return _environment().get_template(template).render(**values)

@@ -1,0 +1,219 @@
+"""A measure against what varies: a share of the data, λ, a filter, ..."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from rbve.paper.experiments import Outline
+from rbve.paper.finals import LEARNING_RATE, SCORE, Final, Problem, chosen_on_others
+from rbve.paper.pages import measures
+from rbve.paper.pages.command import defaults
+from rbve.paper.pages.gather import Shown, Study, by_method, by_problem, problem_order
+from rbve.report.chart import Chart, Panel, Point, Scale, Series
+from rbve.report.labels import METHODS, OTHER_COLOURS, describe
+
+PLACE, TITLE, SHORT, ABOUT = 4, "", "", ""
+MEDIAN = "median of environments"
+MEDIAN_WORDS = (
+    "Last panel: the median of the environments' centres, as in the paper; bar: 95% bootstrap "
+    "interval, datasets resampled within each environment."
+)
+CHOSEN_WORDS = "Of methods with several settings: the one best on the other datasets."
+SHADES = ("#0072B2", "#D55E00", *OTHER_COLOURS)  # of categories
+
+FILTERS = {"dataset": "standardised V̂", "none": "raw V̂"}
+SIDES = {"below": "episodes below the mean return", "above": "episodes above the mean return"}
+ACTIONS = {"chosen": "action chosen", "executed": "action executed"}
+
+
+@dataclass(frozen=True)
+class Against:
+    """An axis: what varies, and where a result stands on it."""
+
+    label: str
+    words: str  # in titles: 'by ...'
+    place: Callable[[Final], float | str]
+    kind: Literal["lines", "rows"] = "rows"
+    scale: Scale = "category"
+    of_data: bool = False  # it is the data that varies, else settings
+
+
+def _filter_words(final: Final) -> str:
+    name = final.setting("filter")
+    if name not in ("exponential", "advantage"):  # the others do not look at the scale of V̂
+        return str(name)
+    return f"{name}, {FILTERS.get(final.setting('normalise'), final.setting('normalise'))}"
+
+
+def _difference(final: Final) -> str:
+    """A setting by what sets it apart from the defaults."""
+    own = json.loads(final.settings)
+    usual = {LEARNING_RATE: own[LEARNING_RATE], **defaults(final.algorithm)}
+    apart = {name: own[name] for name in sorted(own) if own[name] != usual.get(name)}
+    return describe(apart) or "default"
+
+
+AXES = {
+    "keep": Against(
+        "share of the episodes, %",
+        "share of the episodes",
+        lambda f: 100 * f.problem.keep,
+        "lines",
+        "log",
+        of_data=True,
+    ),
+    "lam": Against("λ", "λ", lambda f: f"{f.setting('lam'):g}", "lines"),
+    "epsilon": Against(
+        "ε of the recorded expert",
+        "noise of the expert",
+        lambda f: f"{f.problem.epsilon or 0:g}",
+        "lines",
+        of_data=True,
+    ),
+    "side": Against(
+        "data", "side of the mean return", lambda f: SIDES.get(f.problem.side, "all"), of_data=True
+    ),
+    "action": Against("log", "logged action", lambda f: ACTIONS[f.problem.action], of_data=True),
+    "filter": Against("filter", "filter", _filter_words),
+    "setting": Against("setting", "setting", _difference),
+}
+
+
+def figures(study: Study, name: str) -> list[Chart] | None:
+    experiment = study.experiments[name]
+    return charts(name, experiment, study.of(name)) if experiment.figure == "against" else None
+
+
+def charts(name: str, experiment: Outline, finals: Sequence[Final]) -> list[Chart]:
+    """One of every measure that was taken."""
+    against = experiment.against
+    axis = AXES.get(against) or Against(against, against, lambda f: str(f.setting(against)))
+    kept = _reported(finals) if axis.of_data else finals
+    chosen = f" {CHOSEN_WORDS}" if len(kept) < len(finals) else ""
+    return [
+        _chart(name, axis, [each for each in kept if measure in each.values], measure, chosen)
+        for measure in experiment.measures
+        if any(measure in each.values for each in kept)
+    ]
+
+
+def _reported(finals: Sequence[Final]) -> list[Final]:
+    """Of a method's settings on a problem, on each dataset the one best on its others."""
+    kept: list[Final] = []
+    for own in by_problem(finals).values():
+        for mine in by_method(own).values():
+            chosen = chosen_on_others(mine, SCORE, SCORE)
+            kept += [f for f in mine if len(chosen) < 2 or chosen.get(f.seed) == f.settings]
+    return kept
+
+
+def _chart(
+    name: str, axis: Against, finals: Sequence[Final], measure: str, chosen: str = ""
+) -> Chart:
+    draw = _lines if axis.kind == "lines" else _rows
+    groups = _by_panel(finals)
+    panels = [Panel(title, draw(own, axis, measure)) for title, own in groups.items()]
+    if axis is AXES["keep"] and len(groups) > 1:
+        panels.append(Panel(MEDIAN, _medians(finals, axis, measure)))
+    counts = [len({each.seed for each in own}) for own in by_problem(finals).values()]
+    return Chart(
+        name=f"{name}-{measure}".replace("_", "-"),
+        title=f"{measures.title(measure)} by {axis.words}",
+        note=f"Dot: {measures.words(measure)}; bar: 95% Student interval over datasets; faint: "
+        f"single datasets; {measures.n_words(counts)}.{chosen}"
+        + (f" {MEDIAN_WORDS}" if panels[len(groups) :] else ""),
+        kind=axis.kind,
+        x_label="method" if axis.kind == "rows" and _several(finals) else axis.label,
+        y_label=measures.NAMES.get(measure, measure),
+        panels=tuple(panels),
+        x_scale=axis.scale,
+        y_scale=measures.axis(measure),
+    )
+
+
+def _by_panel(finals: Sequence[Final]) -> dict[str, list[Final]]:
+    """By environment, and noise where it varies."""
+    noises = {each.problem.noise for each in finals}
+    groups: dict[str, list[Final]] = {}
+    for problem, own in by_problem(finals).items():
+        title = problem.env + (f", noise {problem.noise:g}" if len(noises) > 1 else "")
+        groups.setdefault(title, []).extend(own)
+    return groups
+
+
+def _several(finals: Sequence[Final]) -> bool:
+    return len({each.algorithm for each in finals}) > 1
+
+
+def _values_at(finals: Sequence[Final], axis: Against, measure: str) -> dict[Any, list[float]]:
+    """Value on every dataset, by place on the axis and in its order."""
+    groups: dict[Any, list[float]] = {}
+    for each in sorted(finals, key=lambda f: _order(f, axis)):
+        groups.setdefault(axis.place(each), []).append(each.values[measure])
+    return groups
+
+
+def _order(final: Final, axis: Against) -> tuple[Any, ...]:
+    """Numbers by size, words as the axis lists them."""
+    place = axis.place(final)
+    try:
+        return (0, float(place), "", final.seed)
+    except ValueError:
+        listed = [*SIDES.values(), *ACTIONS.values(), "default", "none", "binary"]
+        return (1, listed.index(place) if place in listed else len(listed), place, final.seed)
+
+
+def _lines(finals: Sequence[Final], axis: Against, measure: str) -> tuple[Series, ...]:
+    """A line per method."""
+    return tuple(
+        _series(method, _values_at(own, axis, measure), measure)
+        for method, own in by_method(finals).items()
+    )
+
+
+def _series(method: Shown, at: Mapping[Any, list[float]], measure: str) -> Series:
+    return Series(
+        method.name,
+        method.colour,
+        tuple(measures.centre(values, measure).point(x) for x, values in at.items()),
+        members=tuple((x, value) for x, values in at.items() for value in values),
+        strong=method.strong,
+    )
+
+
+def _rows(finals: Sequence[Final], axis: Against, measure: str) -> tuple[Series, ...]:
+    """Of several methods: a row per method, a series per category. Of one: a row per category."""
+    if not _several(finals):
+        name, colour = METHODS.get(finals[0].algorithm, (finals[0].algorithm, SHADES[0]))
+        only = Shown(name, colour, True, (0, ""))
+        return (_series(only, _values_at(finals, axis, measure), measure),)
+    result = []
+    for index, category in enumerate(_values_at(finals, axis, measure)):
+        own = [each for each in finals if axis.place(each) == category]
+        at = {m.name: [f.values[measure] for f in mine] for m, mine in by_method(own).items()}
+        look = Shown(str(category), SHADES[index % len(SHADES)], False, (index, ""))
+        result.append(_series(look, at, measure))
+    return tuple(result)
+
+
+def _medians(finals: Sequence[Final], axis: Against, measure: str) -> tuple[Series, ...]:
+    """The paper's figure: the median over environments, here of those that have every share."""
+    result = []
+    for method, own in by_method(finals).items():
+        envs = {each.problem.env for each in own}
+        points: list[Point] = []
+        for x in _values_at(own, axis, measure):
+            tasks: dict[Problem, list[float]] = {}
+            for each in own:
+                if axis.place(each) == x:
+                    tasks.setdefault(each.problem, []).append(each.values[measure])
+            if {problem.env for problem in tasks} == envs:
+                by_label = {str(problem_order(p)): np.array(v) for p, v in tasks.items()}
+                points.append(measures.median_over(by_label, measure).point(x))
+        result.append(Series(method.name, method.colour, tuple(points), strong=method.strong))
+    return tuple(result)

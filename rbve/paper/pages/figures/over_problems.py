@@ -1,0 +1,215 @@
+"""Over all problems: mean, median and IQM, probability of improvement, performance profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from rbve.paper.pages._render import render
+from rbve.paper.pages.gather import Shown, Study
+from rbve.paper.pages.scored import BEST, COLOURS, OTHERS, Results, results_of, ways
+from rbve.report import across, statistics
+from rbve.report.across import Interval
+from rbve.report.chart import Chart, Mark, Panel, Point, Series
+from rbve.report.statistics import Floats
+from rbve.report.table import number
+
+PLACE, TITLE, SHORT = 2, "Scores over all problems", "Over problems"
+ABOUT = (
+    "Every problem counts alike. The mean has a Student interval over datasets; the others are "
+    "bootstrapped: datasets resampled within each problem, never problems."
+)
+
+ByTask = Mapping[str, Floats]
+
+STATISTICS: dict[str, Callable[[ByTask], Interval]] = {
+    "mean": across.mean_interval,
+    "median": partial(across.interval, statistic=across.median_of_tasks),
+    "interquartile mean": partial(across.interval, statistic=across.pooled_iqm),
+}
+ABOUT_STATISTICS = (
+    "mean and median: over problems, of each problem's mean over datasets; interquartile mean: of "
+    "all problems' datasets, without the lowest and the highest quarter"
+)
+RESAMPLED = "95% bootstrap interval, datasets resampled within each problem (2,000 resamples)"
+OURS = "R-BVE"
+THRESHOLDS = (0, 25, 50, 75, 90, 100)  # in the table of profiles
+PLACES = 41  # thresholds in the figure of profiles
+
+
+def figures(study: Study, name: str) -> list[Chart] | None:
+    """Of one score of each method alone there are no statistics."""
+    results, slug = results_of(study, name), name.replace("_", "-")
+    if not any(sum(map(len, own.values())) > 1 for own in complete(results, OTHERS).values()):
+        return None
+    better = [improvement_chart(results, slug)] if improvements(results) else []
+    return [statistics_chart(results, slug), *better, profile_chart(results, slug)]
+
+
+def tables(study: Study, name: str) -> str:
+    results = results_of(study, name)
+    scores, better = complete(results, OTHERS), improvements(results)
+    by_way = {way: statistics_of(results, way) for way in ways(results)}
+    best = [f"{name}, best of all" for name in STATISTICS] if BEST in by_way else []
+    methods = {each.method for own in results.values() for each in own}
+    at = np.array(THRESHOLDS, np.float64)
+    return render(
+        "over_problems.jinja",
+        left_out=[m.name for m in sorted(methods, key=lambda m: m.place) if m not in scores],
+        columns=["method", *STATISTICS, f"P({OURS} higher)", *best],
+        rows=[
+            (
+                method.name,
+                *(text(by_way[OTHERS][name][method]) for name in STATISTICS),
+                text(better[method], 2) if method in better else "",
+                *(text(by_way[BEST][name][method]) for name in STATISTICS if best),
+            )
+            for method in scores
+        ],
+        thresholds=["method", *(f"above {x}" for x in THRESHOLDS)],
+        shares=[
+            (method.name, *(text(each, 2) for each in across.performance_profile(own, at)))
+            for method, own in scores.items()
+        ],
+    )
+
+
+def complete(results: Results, way: str) -> dict[Shown, dict[str, Floats]]:
+    """method -> problem -> scores; methods that lack a problem cannot be compared and are out."""
+    found: dict[Shown, dict[str, Floats]] = {}
+    for problem, own in results.items():
+        for each in own:
+            scores = statistics.finite((each.others if way == OTHERS else each.best).values())
+            if len(scores):
+                found.setdefault(each.method, {})[problem.label] = scores
+    tasks = {label for scores in found.values() for label in scores}
+    whole = {method: scores for method, scores in found.items() if set(scores) == tasks}
+    return dict(sorted(whole.items(), key=lambda pair: pair[0].place))
+
+
+def statistics_of(results: Results, way: str) -> dict[str, dict[Shown, Interval]]:
+    scores = complete(results, way)
+    return {
+        name: {method: statistic(own) for method, own in scores.items()}
+        for name, statistic in STATISTICS.items()
+    }
+
+
+def improvements(results: Results) -> dict[Shown, Interval]:
+    """P(R-BVE above the other on the same problem), by the other."""
+    scores = complete(results, OTHERS)
+    ours = next((own for method, own in scores.items() if method.name == OURS), None)
+    if ours is None:
+        return {}
+    return {
+        method: across.probability_of_improvement(ours, own)
+        for method, own in scores.items()
+        if method.name != OURS
+    }
+
+
+def statistics_chart(results: Results, slug: str) -> Chart:
+    words = ways(results)
+    by_way = {way: statistics_of(results, way) for way in words}
+    dots = f"Dot: {words[OTHERS]}" + (f"; ring: {BEST}" if BEST in words else "")
+    return Chart(
+        name=f"{slug}-aggregates",
+        title=f"Normalised score over {_tasks_words(results)}",
+        note=f"{dots}; bar: of the mean the 95% Student interval over datasets, of the others the "
+        f"{RESAMPLED}; {ABOUT_STATISTICS}. {_n_words(results)}",
+        kind="rows",
+        x_label="method",
+        y_label="normalised score",
+        panels=tuple(
+            Panel(
+                name,
+                tuple(
+                    Series(
+                        label,
+                        COLOURS[way],
+                        tuple(_point(m.name, each) for m, each in by_way[way][name].items()),
+                        marker="dot" if way == OTHERS else "ring",
+                        strong=way == OTHERS,
+                    )
+                    for way, label in words.items()
+                ),
+            )
+            for name in STATISTICS
+        ),
+        x_scale="category",
+        same_y=True,
+    )
+
+
+def improvement_chart(results: Results, slug: str) -> Chart:
+    points = tuple(_point(method.name, each) for method, each in improvements(results).items())
+    return Chart(
+        name=f"{slug}-improvement",
+        title=f"How likely {OURS} scores above another method",
+        note=f"Share of pairs of datasets of one problem in which {OURS} scores higher, ties half, "
+        f"mean over problems; ½ = neither; bar: {RESAMPLED}; {ways(results)[OTHERS]}. "
+        f"{_n_words(results)}",
+        kind="rows",
+        x_label=f"{OURS} against",
+        y_label=f"probability that {OURS} scores higher",
+        panels=(
+            Panel("", (Series(OURS, "#D62410", points, strong=True),), (Mark(0.5, "neither"),)),
+        ),
+        x_scale="category",
+    )
+
+
+def profile_chart(results: Results, slug: str) -> Chart:
+    scores = complete(results, OTHERS)
+    every = np.concatenate([task for own in scores.values() for task in own.values()])
+    # Scores far outside say nothing a share at the end of the axis does not.
+    low = max(-50.0, 10 * np.floor(every.min() / 10))
+    high = min(200.0, max(low + 10, 10 * np.ceil(every.max() / 10)))
+    at = np.linspace(low, high, PLACES)
+
+    def points(own: ByTask) -> tuple[Point, ...]:
+        shares = across.performance_profile(own, at)
+        return tuple(_point(float(x), each) for x, each in zip(at, shares, strict=True))
+
+    return Chart(
+        name=f"{slug}-profiles",
+        title="Performance profiles",
+        note="Share of datasets on which a method scores above a threshold, every problem counting "
+        f"alike; higher is better. Band: {RESAMPLED}; "
+        f"{ways(results)[OTHERS]}. {_n_words(results)}",
+        kind="lines",
+        x_label="normalised score",
+        y_label="share of datasets above it",
+        panels=(
+            Panel(
+                "",
+                tuple(
+                    Series(m.name, m.colour, points(own), strong=m.strong, dash=m.dash)
+                    for m, own in scores.items()
+                ),
+            ),
+        ),
+    )
+
+
+def _point(x: float | str, interval: Interval) -> Point:
+    low, high = (None if np.isnan(end) else end for end in (interval.low, interval.high))
+    return Point(x, interval.value, low, high, interval.n)
+
+
+def _tasks_words(results: Results) -> str:
+    count = len({label for own in complete(results, OTHERS).values() for label in own})
+    return f"{count} problem{'' if count == 1 else 's'}"
+
+
+def _n_words(results: Results) -> str:
+    counts = sorted({sum(map(len, own.values())) for own in complete(results, OTHERS).values()})
+    many = f"{counts[0]} to {counts[-1]}" if counts[1:] else str(counts[0])
+    return f"n = {many} datasets of {_tasks_words(results)} per method."
+
+
+def text(interval: Interval, places: int = 1) -> str:
+    value, low, high = (number(each, places) for each in interval[:3])
+    return value if np.isnan(interval.low) else f"{value} [{low}, {high}]"

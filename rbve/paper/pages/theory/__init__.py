@@ -1,0 +1,61 @@
+"""The theory experiments: their question, the answer in numbers, the figures.
+
+A file of this folder has the name of the module in rbve.paper.theory whose runs it shows, and holds
+
+    answer(runs)    a sentence or two, with numbers
+    figures(runs)   a Chart or Figure each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rbve import registry
+from rbve.paper import experiments
+from rbve.paper.pages._render import render
+from rbve.paper.pages.gather import Study
+from rbve.report.page import Section
+from rbve.rows import Run
+
+_FILES = registry.Registry("page of theory", __name__, __file__)
+
+
+def sections(study: Study) -> list[Section]:
+    known = {name: experiments.load(name) for name in experiments.names() if name in study.theory}
+    return [
+        _section(name, experiment, study.theory[name])
+        for name, experiment in known.items()
+        if isinstance(experiment, experiments.Theory)
+    ]
+
+
+def page_of(module: str) -> Any:
+    """The file that shows the runs of a theory module; None where there is none."""
+    return _FILES.load(module) if module in _FILES.names() else None
+
+
+def _section(name: str, experiment: experiments.Theory, runs: Sequence[Run]) -> Section:
+    page = page_of(experiment.module)
+    title = experiments.summary(name).partition(":")[0]
+    body = render(
+        "theory.jinja",
+        question=runs[0].facts.get("question", experiments.summary(name)),
+        paper=experiment.paper,
+        count=len(runs),
+        answer=page.answer(runs) if page else "",
+    )
+    drawn = tuple(page.figures(runs)) if page else ()
+    return Section(f"theory-{name}", f"Theory: {title.lower()}", body, drawn, short=title)
+
+
+def pictures(module: str, runs: Sequence[Run]) -> dict[str, bytes]:
+    """PNG files of all figures of a theory experiment, by their names."""
+    from rbve.report.chart import Chart
+    from rbve.report.chart_spec import figure_of
+    from rbve.report.figure import png
+
+    page = page_of(module)
+    drawn = page.figures(runs) if page else []
+    figures = [figure_of(each) if isinstance(each, Chart) else each for each in drawn]
+    return {each.name.removeprefix("theory-"): png(each) for each in figures}

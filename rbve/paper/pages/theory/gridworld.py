@@ -1,0 +1,163 @@
+"""A grid world: values as colours, the policy as arrows; how often random layouts agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rbve.paper.pages.theory._points import share
+from rbve.paper.theory import keyed
+from rbve.report import marks
+from rbve.report.chart import Chart, Panel, Series
+from rbve.report.figure import Figure, Spec, minus
+from rbve.report.table import number
+from rbve.rows import Run
+
+ACTIONS = ("left", "right", "up", "down")
+ANGLES = (270, 90, 0, 180)  # of ACTIONS, clockwise from up
+POLICIES = {"random": "random", "one step": "one greedy step", "optimal": "optimal"}
+FIELDS = ("policy", "row", "column", "cell", "value", "action")
+SHARES = {
+    "reaches": ("one step reaches the goal", "#56B4E9", 0),
+    "close": ("and has ≥ 95% of the optimal value", "#0072B2", 1),
+    "optimal": ("and is optimal from the start", "#332288", 2),
+}
+LOSS = "#D62410"
+CELL = 27  # pixels
+
+
+def answer(runs: Sequence[Run]) -> str:
+    start = {run.spec["policy"]: run.last("start") for run in runs if "policy" in run.spec}
+    drawn = _drawn(runs)
+    shares = "; ".join(
+        f"{run.last('close'):.0%} where a trap costs {-run.spec['trap']:g}" for run in drawn
+    )
+    count = drawn[0].spec["layouts"] if drawn else 0
+    near = f"{runs[0].facts['near']:.0%}" if "near" in runs[0].facts else "95%"
+    values = ", ".join(f"{name} {number(value, 2)}" for name, value in start.items())
+    return (
+        f"Value at the start of the layout shown: {values}. The layout was chosen to show this. Of "
+        f"{count:,} random layouts, one greedy step has at least "
+        f"{near} of the optimal value in {shares}."
+    )
+
+
+def figures(runs: Sequence[Run]) -> list[Figure | Chart]:
+    return [policies(runs), *layouts(runs)]
+
+
+def policies(runs: Sequence[Run]) -> Figure:
+    """A panel per policy."""
+    own = {run.spec["policy"]: run for run in runs if "policy" in run.spec}
+    first, one = own["random"], own["one step"]
+    trap = minus(f"{first.spec['trap']:g}")
+    optimal = keyed(own["optimal"], "value/")
+    rows = [row for name in POLICIES for row in _cells(own[name], optimal)]
+    values = [row["value"] for row in rows]
+    colour = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"scheme": "viridis", "domain": [min(values), max(values)]},
+        "legend": {"title": "value", "gradientLength": 140, "tickCount": 4},
+    }
+    return Figure(
+        name="theory-gridworld-policies",
+        title="Random, one greedy step, optimal",
+        note=f"Our own layout; start upper left, γ = {first.spec['gamma']:g}; a step into T pays "
+        f"{trap}, into G {first.spec['goal']:+g} and ends. Colour: "
+        f"exact value of the policy shown. Framed: the {one.last('below_optimal'):.0f} of "
+        f"{len(optimal) - 1} cells where one step is below optimal (at worst by "
+        f"{one.last('worst/share'):.0%}). No randomness: n = 1 layout.",
+        spec=marks.side_by_side([_world(own[name], name, colour) for name in POLICIES]),
+        rows=rows,
+        columns={name: name for name in FIELDS},
+    )
+
+
+def _cells(run: Run, optimal: Mapping[str, float]) -> list[dict[str, Any]]:
+    """In reading order."""
+    name, actions = run.spec["policy"], keyed(run, "action/")
+    values = keyed(run, "value/")
+    rows = []
+    for key, value in values.items():
+        row, column = map(int, key.split("/"))
+        cell, action = run.spec["layout"][row][column], int(actions[key])
+        known = (name, row, column, cell, value, ACTIONS[action] if action >= 0 else "")
+        drawn = {
+            "sign": "" if cell == "." else cell,
+            "angle": ANGLES[action] if action >= 0 else None,
+            "framed": name == "one step" and optimal[key] - value > 1e-9,
+        }
+        rows.append(dict(zip(FIELDS, known, strict=True)) | drawn)
+    return rows
+
+
+def _world(run: Run, name: str, colour: Spec) -> Spec:
+    at = {
+        axis: {"field": field, "type": "ordinal", "axis": None}
+        for axis, field in (("x", "column"), ("y", "row"))
+    }
+    low, high = colour["scale"]["domain"]
+    # Named colours stay as they are on a dark page, as do those of the cells.
+    pale = f"datum.value < {low + 0.6 * (high - low)} && datum.cell != 'G'"
+    ink = {"color": {"condition": {"test": pale, "value": "white"}, "value": "black"}}
+    goal = {"type": "rect", "fill": "white", "stroke": "black"}
+    frame = {"type": "rect", "fill": None, "stroke": LOSS, "strokeWidth": 1.6}
+    arrow = {"type": "point", "shape": "arrow", "size": 130, "filled": True, "opacity": 1}
+    turned = {"angle": {"field": "angle", "type": "quantitative", "scale": None}}
+    start, mean = (number(run.last(metric), 2) for metric in ("start", "mean"))
+    layout = run.spec["layout"]
+    return marks.view(
+        [
+            marks.cells(at["x"], at["y"], colour),
+            marks.layer(goal, at, where="datum.cell == 'G'"),
+            marks.layer({**frame, "width": CELL - 3, "height": CELL - 3}, at, where="datum.framed"),
+            marks.layer(arrow, {**at, **ink, **turned}, where="isValid(datum.angle)"),
+            marks.text({**at, **ink, "text": {"field": "sign"}}, dx=-9, dy=-8, fontSize=9),
+        ],
+        [POLICIES[name], f"start {start}, mean of cells {mean}"],
+        width=CELL * len(layout[0]),
+        height=CELL * len(layout),
+        where={"field": "policy", "equal": name},
+    )
+
+
+def _drawn(runs: Sequence[Run]) -> list[Run]:
+    """Those of random layouts, the cheapest traps first."""
+    return sorted((run for run in runs if "layouts" in run.spec), key=lambda r: -r.spec["trap"])
+
+
+def layouts(runs: Sequence[Run]) -> list[Chart]:
+    """How often random layouts show the pattern, by what a trap costs."""
+    own = _drawn(runs)
+    if not own:
+        return []
+    sizes = sorted({row.n for run in own for row in run.rows})
+    count = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    series = tuple(
+        Series(
+            name,
+            colour,
+            tuple(
+                share(minus(f"{run.spec['trap']:g}"), row.value, row.value * row.n, row.n)
+                for run in own
+                for row in run.rows
+                if row.metric == metric
+            ),
+            dash=dash,
+        )
+        for metric, (name, colour, dash) in SHARES.items()
+    )
+    chart = Chart(
+        name="theory-gridworld-layouts",
+        title="How often one greedy step is close to optimal",
+        note=f"n = {count} random layouts per cost, a trap in {own[0].spec['trap_share']:.0%} of "
+        "cells, among those whose optimal policy reaches the goal; bar: 95% Wilson interval. Where "
+        "it does not reach the goal, one greedy step hides from traps and collects nothing.",
+        kind="lines",
+        x_label=f"reward of a trap (the goal pays {own[0].spec['goal']:+g})",
+        y_label="share of layouts",
+        panels=(Panel("", series),),
+        x_scale="category",
+    )
+    return [chart]
