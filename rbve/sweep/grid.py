@@ -97,7 +97,7 @@ def evaluation_env(data: Sequence[Path], env: str) -> tuple[str | None, list[str
 
 def _recorded_in(path: Path) -> tuple[str | None, str]:
     """The environment a dataset names, or None and why it is of no use here."""
-    about = load(path, verify=False).provenance
+    about = load(path, "native", verify=False).provenance
     try:
         name = envs.named_in_file(about.get("env"), path, about.get("env_settings"))
         if name and about.get("format") == "minari":
