@@ -29,6 +29,10 @@ def test_every_step_and_a_second_run(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "over 2 datasets" in page.read_text()
     (problem,) = {run.spec["data"]["keep"] for run in rows.find([tmp_path / "runs"])}
     assert problem == 0.1
+    assert {run.spec["settings"].get("lam") for run in rows.find([tmp_path / "runs"])} == {
+        _demo.LAMBDA,
+        None,  # of cloning
+    }
 
     def times() -> dict[Path, int]:
         files = [*(tmp_path / "data").rglob("*"), *(tmp_path / "runs").rglob("*")]
