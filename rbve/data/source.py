@@ -22,6 +22,7 @@ class Fault(NamedTuple):
 
 
 OnFault = Callable[[Fault], None]
+Text = str | Callable[[int], str]  # about a row
 
 
 def refuse(fault: Fault) -> None:
@@ -64,11 +65,12 @@ class Report:
         more = f" ({like_it} more rows like it)" if like_it else ""
         self.fault(kind, f"{self.place(row)}: {text}{more}")
 
-    def rows(self, kind: str, wrong: np.ndarray, first: int, text: Callable[[int], str]) -> None:
-        """The first row that is wrong, counted from `first`; `text` takes its index in `wrong`."""
+    def rows(self, kind: str, wrong: np.ndarray, first: int, text: Text) -> None:
+        """The first row that is wrong, counted from `first`; a function takes its index."""
         if wrong.any():
             index = int(np.argmax(wrong))
-            self.row(kind, first + index, text(index), int(wrong.sum()) - 1)
+            line = text if isinstance(text, str) else text(index)
+            self.row(kind, first + index, line, int(wrong.sum()) - 1)
 
     def damage(self, error: BaseException, row: int) -> None:
         """`row` is the first that could not be read."""

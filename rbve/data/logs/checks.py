@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from rbve.data.logs.roles import ROLES, Chunk
 from rbve.data.logs.survey import Reading
 from rbve.data.logs.table import Log
-from rbve.data.source import Report
+from rbve.data.source import Report, Text
 
 
 class Checks:
@@ -26,73 +26,58 @@ class Checks:
         self._unflagged = 0  # episodes that end without a flag
         self._left_over = ""  # note on rows after the last end
 
-    def idle(self, idle: np.ndarray, starts: np.ndarray, first: int) -> None:
-        self.report.row(
-            "no decision",
-            first + int(starts[np.argmax(idle)]),
-            "the episode holds no decision, only a row without an action; drop it",
-            int(idle.sum()) - 1,
-        )
-
     def run(self, table: Chunk, ends: np.ndarray, final: np.ndarray, first: int) -> None:
         """`ends` are the last decisions; `final` says whether a row without decision follows."""
+        self.first = first
         last = ends + final
-        is_final = np.zeros(len(table["start"]), bool)
-        is_final[last[final]] = True
-
-        def rows(kind: str, wrong: np.ndarray, text: Callable[[int], str]) -> None:
-            self.report.rows(kind, wrong, first, text)
-
-        self._decisions(table, is_final, rows)
-        self._observations(table, ends, is_final, rows)
-        self._flags(table, ends, last, rows)
+        decision = np.ones(len(table["start"]), bool)
+        decision[last[final]] = False
+        self._decisions(table, decision)
+        self._observations(table, ends, decision)
+        self._flags(table, ends, last)
         if "time" in table:
-            self._time(table, is_final, first, rows)
+            self._time(table, decision)
         if "legal" in table:
-            self._masks(table, is_final, rows)
+            self._masks(table, decision)
         for name, role in ROLES.items():
             if name in table and role.accepts is not None:
-                self._values(name, table[name], is_final, rows)
+                values = table[name]
+                with np.errstate(invalid="ignore"):
+                    wrong = ~role.accepts(values) & (decision | role.in_finals)
+                cell = partial(_cell, values, f"column {self.roles.one(name)!r} is ", role.needs)
+                self._rows(role.fault, wrong, cell)
 
-    def _decisions(self, table: Chunk, is_final: np.ndarray, rows: Any) -> None:
+    def _rows(self, kind: str, wrong: np.ndarray, text: Text) -> None:
+        self.report.rows(kind, wrong, self.first, text)
+
+    def _decisions(self, table: Chunk, decision: np.ndarray) -> None:
         if not self.reading.own:  # what recorded it did not know the action either
-            rows(
-                "bad action",
-                ~table["decided"] & ~is_final,
-                lambda row: (
-                    f"column {self.roles.one('action')!r} is empty, and this is not the last row "
-                    "of its episode; every decision needs its action"
-                ),
+            text = (
+                f"column {self.roles.one('action')!r} is empty, and this is not the last row of "
+                "its episode; every decision needs its action"
             )
-        name, reward = self.roles.one("reward"), table["reward"]
+            self._rows("bad action", ~table["decided"] & decision, text)
+        column, reward = f"column {self.roles.one('reward')!r} is ", table["reward"]
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(reward.astype(np.float32))
-        rows(
-            "nan reward",
-            ~finite & ~is_final,
-            lambda row: (
-                f"column {name!r} is {_cell(reward[row])}; every decision needs a reward that is a "
-                "finite number"
-            ),
-        )
-        rows(
+        needs = "every decision needs a reward that is a finite number"
+        self._rows("nan reward", ~finite & decision, partial(_cell, reward, column, needs))
+        self._rows(
             "final reward",
-            is_final & table["paid"] & (reward != 0),
+            ~decision & table["paid"] & (reward != 0),
             lambda row: (
-                f"column {name!r} is {reward[row]:g} in a row without an action; a reward stands "
-                "in the row of its decision (are rewards one row late?)"
+                f"{column}{reward[row]:g} in a row without an action; a reward stands in the row "
+                "of its decision (are rewards one row late?)"
             ),
         )
 
-    def _observations(
-        self, table: Chunk, ends: np.ndarray, is_final: np.ndarray, rows: Any
-    ) -> None:
+    def _observations(self, table: Chunk, ends: np.ndarray, decision: np.ndarray) -> None:
         """A final row may lack its observation as a whole; no other row may."""
         fillable = self.reading.features is not None and self.reading.options.missing == "error"
         gaps = "pass --missing mean or --missing indicator to take gaps as the column's mean, or "
 
         def observed(fault: np.ndarray, needed: np.ndarray, names: tuple[str, ...]) -> None:
-            rows(
+            self._rows(
                 "nan observation",
                 needed & (fault >= 0),
                 lambda row: (
@@ -102,42 +87,34 @@ class Checks:
                 ),
             )
 
-        observed(table["fault"], ~(is_final & ~table["seen"]), self.roles["observation"])
+        observed(table["fault"], decision | table["seen"], self.roles["observation"])
         if "next_fault" in table:
-            used = np.zeros(len(is_final), bool)
+            used = np.zeros(len(decision), bool)
             used[ends] = table["next_seen"][ends]
             observed(table["next_fault"], used, self.roles["next_observation"])
 
-    def _flags(self, table: Chunk, ends: np.ndarray, last: np.ndarray, rows: Any) -> None:
+    def _flags(self, table: Chunk, ends: np.ndarray, last: np.ndarray) -> None:
         names = [name for name in ("terminated", "truncated") if name in table]
         if not names or self.roles.cut == "rows":
             return
         within = np.ones(len(table["start"]), bool)
         within[ends] = within[last] = False
-        ended = np.zeros(len(ends), bool)
         for name in names:
-            column = self.roles.one(name)
-            rows(
-                "early end",
-                within & table[name],
-                lambda row, column=column: (
-                    f"column {column!r} is set and the episode goes on after this row; only the "
-                    "last decision of an episode ends it (do two episodes share an id?)"
-                ),
+            text = (
+                f"column {self.roles.one(name)!r} is set and the episode goes on after this row; "
+                "only the last decision of an episode ends it (do two episodes share an id?)"
             )
-            ended |= table[name][ends] | table[name][last]
+            self._rows("early end", within & table[name], text)
         if "terminated" in table and not self.reading.own:
+            ended = np.any([table[name][ends] | table[name][last] for name in names], axis=0)
             self._unflagged += int((~ended).sum())
 
-    def _time(self, table: Chunk, is_final: np.ndarray, first: int, rows: Any) -> None:
+    def _time(self, table: Chunk, decision: np.ndarray) -> None:
         times, timed, name = table["time"], table["timed"], self.roles.one("time")
-        rows(
-            "unsorted time",
-            ~timed & ~is_final,
-            lambda row: f"column {name!r} is empty; give every row its time or no row",
-        )
+        empty = f"column {name!r} is empty; give every row its time or no row"
+        self._rows("unsorted time", ~timed & decision, empty)
         pair = ~table["start"][1:] & timed[1:] & timed[:-1]
-        rows(
+        self._rows(
             "unsorted time",
             np.append(False, pair & (times[1:] <= times[:-1])),
             lambda row: (
@@ -153,7 +130,7 @@ class Checks:
             self._steps |= set(np.unique(steps[pair])[:10].tolist())
         odd = np.append(False, pair & (steps != 1))
         if odd.any() and not self._odd_steps:
-            self._odd_row = first + int(np.argmax(odd))
+            self._odd_row = self.first + int(np.argmax(odd))
         self._odd_steps += int(odd.sum())
 
     def _time_text(self, value: Any) -> str:
@@ -164,43 +141,27 @@ class Checks:
         ticks = pa.array([value], pa.int32() if kind.bit_width == 32 else pa.int64())
         return str(ticks.view(kind).cast(pa.string())[0])
 
-    def _masks(self, table: Chunk, is_final: np.ndarray, rows: Any) -> None:
+    def _masks(self, table: Chunk, decision: np.ndarray) -> None:
         legal, action = table["legal"], table["action"]
-        rows(
-            "empty mask",
-            ~table["legal_known"] & ~is_final,
-            lambda row: "no mask of legal actions; every decision needs one",
-        )
+        unknown = "no mask of legal actions; every decision needs one"
+        self._rows("empty mask", ~table["legal_known"] & decision, unknown)
         allowed = legal[np.arange(len(action)), np.maximum(action, 0)]
-        rows(
+        self._rows(
             "illegal action",
-            ~is_final & (action >= 0) & ~allowed,
+            decision & (action >= 0) & ~allowed,
             lambda row: (
                 f"action {self.reading.actions[action[row]]!r} was taken and its mask says it is "
                 "not legal; correct one of them (are masks one row late?)"
             ),
         )
-        rows(
-            "no legal action",
-            ~is_final & ~legal.any(axis=1),
-            lambda row: "no action is legal; a decision needs at least one",
-        )
-
-    def _values(self, name: str, values: np.ndarray, is_final: np.ndarray, rows: Any) -> None:
-        role = ROLES[name]
-        assert role.accepts is not None
-        with np.errstate(invalid="ignore"):
-            wrong = ~role.accepts(values)
-        rows(
-            role.fault,
-            wrong if role.in_finals else wrong & ~is_final,
-            lambda row: f"column {self.roles.one(name)!r} is {_cell(values[row])}; {role.needs}",
-        )
+        none = "no action is legal; a decision needs at least one"
+        self._rows("no legal action", decision & ~legal.any(axis=1), none)
 
     def trailing(self, table: Chunk, end: int) -> None:
         """Note rows after the last end of a log cut by its flags."""
-        names = [name for name in ("terminated", "truncated") if name in table]
-        if not any(table[name][end:].any() for name in names):
+        if not any(
+            table[each][end:].any() for each in ("terminated", "truncated") if each in table
+        ):
             self._unflagged -= 1
             rows = len(table["start"]) - int(np.flatnonzero(table["start"])[-1])
             self._left_over = (
@@ -222,7 +183,7 @@ class Checks:
         return notes
 
 
-def _cell(value: Any) -> str:
-    if np.isinf(value):
-        return "infinite"
-    return "empty or NaN" if np.isnan(value) else f"{value:g}"
+def _cell(values: np.ndarray, column: str, needs: str, row: int) -> str:
+    value = values[row]
+    text = "infinite" if np.isinf(value) else "empty or NaN" if np.isnan(value) else f"{value:g}"
+    return f"{column}{text}; {needs}"

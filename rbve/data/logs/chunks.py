@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rbve.data.features import OTHER, Feature, is_finite32
 from rbve.data.logs import values
-from rbve.data.logs.order import Runs
 from rbve.data.logs.roles import ROLES, Chunk
 from rbve.data.logs.survey import Reading
-from rbve.data.logs.values import is_array
+from rbve.data.logs.values import Runs, is_array
 from rbve.data.source import Report
 
 _Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -44,10 +44,8 @@ class Chunks:
             return np.ones(len(batch), bool)
         # After each end, and after the final row that may follow it.
         final = ~chunk["decided"]
-        ended = final.copy()
-        for name in ("terminated", "truncated"):
-            if name in chunk:
-                ended |= chunk[name]
+        flags = [chunk[name] for name in ("terminated", "truncated") if name in chunk]
+        ended = np.any([final, *flags], axis=0)
         after_end = np.append(self._before[0], ended[:-1])
         after_final = np.append(self._before[1], final[:-1])
         self._before = bool(ended[-1]), bool(final[-1])
@@ -57,12 +55,9 @@ class Chunks:
 
     def _id(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
         name = self.roles.one(role)
-        self.report.rows(
-            "empty episode id",
-            ~values.present(values.comparable(batch.column(name))),
-            first,
-            lambda row: f"column {name!r} is empty; every row needs its episode's id",
-        )
+        empty = ~values.present(values.comparable(batch.column(name)))
+        text = f"column {name!r} is empty; every row needs its episode's id"
+        self.report.rows("empty episode id", empty, first, text)
         return {}
 
     def _time(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
@@ -70,19 +65,14 @@ class Chunks:
         return {role: times, "timed": known & ~_is_nan(times)}
 
     def _amount(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
-        amounts, known = values.floats(batch.column(self.roles.one(role)))
-        return {role: amounts, "paid": known} if role == "reward" else {role: amounts}
+        cells, known = values.numbers(batch.column(self.roles.one(role)))
+        amounts = np.where(known, cells.astype(np.float64), np.nan)
+        return {role: amounts} | ({"paid": ~np.isnan(amounts)} if role == "reward" else {})
 
     def _flag(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
-        name = self.roles.one(role)
-        column = batch.column(name)
+        column = batch.column(self.roles.one(role))
         on, known, wrong = values.flags(column)
-        self.report.rows(
-            "bad flag",
-            wrong,
-            first,
-            lambda row: f"column {name!r} holds {shown(column, row)}; a flag is 0 or 1",
-        )
+        self._cells("bad flag", wrong, first, column, role, "; a flag is 0 or 1")
         return {role: np.where(known, on, ROLES[role].empty)}
 
     def _observation(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
@@ -138,31 +128,25 @@ class Chunks:
 
     def _decision(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
         """Ids, −1 where there is none; of the action also which cells are not empty."""
-        name, actions = self.roles.one(role), self.reading.actions
-        column = batch.column(name)
+        column, actions = batch.column(self.roles.one(role)), self.reading.actions
         if self.reading.by_id:
             cells, known = values.numbers(column)
             known = known & ~_is_nan(cells)
             good = known & (np.floor(cells) == cells) & (cells >= 0) & (cells < len(actions))
             ids = np.where(good, cells, -1).astype(np.int32)
-            kind, needs = (
-                "bad action",
-                f"; an action is a whole number from 0 to {len(actions) - 1}, and the cell of a "
-                "final row is empty",
+            kind, most = "bad action", len(actions) - 1
+            needs = (
+                f"; an action is a whole number from 0 to {most}, and the cell of a final row is "
+                "empty"
             )
         else:
             ids, known = values.codes(column, self._action_index)
-            kind, needs = (
-                "unknown action",
-                f", which is not in the action set ({_listed(actions)}); correct it or declare it "
-                "in --actions",
+            kind, actions_text = "unknown action", _listed(actions)
+            needs = (
+                f", which is not in the action set ({actions_text}); correct it or declare it in "
+                "--actions"
             )
-        self.report.rows(
-            kind,
-            known & (ids < 0),
-            first,
-            lambda row: f"column {name!r} holds {shown(column, row)}{needs}",
-        )
+        self._cells(kind, known & (ids < 0), first, column, role, needs)
         return {role: ids, "decided": known} if role == "action" else {role: ids}
 
     def _mask(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
@@ -170,8 +154,9 @@ class Chunks:
         names, width = self.roles[role], len(self.reading.actions)
         if len(names) == 1 and is_array(batch.column(names[0]).type):
             column = values.plain(batch.column(names[0]))
-            on, known, wrong = values.mask_arrays(column, width)
-            lengths = values.lengths(column)
+            cells, known, odd = values.arrays(column, (width,), np.dtype(np.float64))
+            on = cells == 1
+            lengths, _ = values.numbers(pc.list_value_length(column))
             self.report.rows(
                 "mask width",
                 known & (lengths != width),
@@ -182,15 +167,21 @@ class Chunks:
                 ),
             )
             on[lengths != width] = True
-            wrong &= lengths == width
-        else:
-            columns = [batch.column(name) for name in self._mask_columns[role]]
-            on, known, wrong = values.mask_columns(columns)
-        self.report.rows(
-            "bad mask", wrong, first, lambda row: "the mask of legal actions is not all 0 and 1"
-        )
+            wrong = (odd | known & ~(on | (cells == 0)).all(axis=1)) & (lengths == width)
+        else:  # one flag column per action; rows with any gap count as empty
+            flags = [values.flags(batch.column(name)) for name in self._mask_columns[role]]
+            on, every, any_wrong = (np.stack(each, axis=1) for each in zip(*flags, strict=True))
+            known, wrong = np.all(every, axis=1), np.any(any_wrong, axis=1)
+        text = "the mask of legal actions is not all 0 and 1"
+        self.report.rows("bad mask", wrong, first, text)
         on[~known | wrong] = True
         return {role: on, f"{role}_known": known}
+
+    def _cells(
+        self, kind: str, wrong: np.ndarray, first: int, column: pa.Array, role: str, needs: str
+    ) -> None:
+        begin = f"column {self.roles.one(role)!r} holds "
+        self.report.rows(kind, wrong, first, lambda row: f"{begin}{shown(column, row)}{needs}")
 
     def _mask_order(self, role: str) -> list[str]:
         """The mask column of each action: by name where names agree, else in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,19 +12,11 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.logs.checks import Checks
 from rbve.data.logs.chunks import Chunks, shown
-from rbve.data.logs.order import (
-    EpisodeOrder,
-    Interleaved,
-    Spilled,
-    episode_order,
-    in_episodes,
-    whole_episodes,
-)
 from rbve.data.logs.resolve import Resolver, refuse_unfit
 from rbve.data.logs.roles import ROLES, Assembly, Chunk, LogOptions, Roles
 from rbve.data.logs.survey import Reading, Survey
 from rbve.data.logs.table import Log, Own, TextLog
-from rbve.data.logs.values import comparable
+from rbve.data.logs.values import EpisodeOrder, Interleaved, comparable
 from rbve.data.source import PART_BYTES, Report, Source
 
 _ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked on
@@ -57,7 +49,7 @@ def read_log(log: Log, options: LogOptions, report: Report) -> Source:
         provenance = {"source": log.path.name, "format": log.format, "columns": roles.record()}
         notes += reading.notes + _end_notes(roles, options)
     reading = replace(reading, notes=notes)
-    return Source(parts(log, reading, report, provenance), log.total, log.position, notes)
+    return Source(_parts(log, reading, report, provenance), log.total, log.position, notes)
 
 
 def _own_reading(log: Log, own: Own, roles: Roles, options: LogOptions) -> Reading:
@@ -65,17 +57,9 @@ def _own_reading(log: Log, own: Own, roles: Roles, options: LogOptions) -> Readi
     for name in roles["episode"]:
         for batch in log.batches([name]):
             order.add(comparable(batch.column(name)))
-    return Reading(
-        roles=roles,
-        options=options,
-        actions=own.actions,
-        by_id=own.actions == tuple(map(str, range(len(own.actions)))),
-        shape=own.shape,
-        dtype=np.dtype(own.dtype),
-        features=own.features,
-        interleaved=order.interleaved(),
-        own=True,
-    )
+    by_id = own.actions == tuple(map(str, range(len(own.actions))))
+    like = (own.actions, by_id, own.shape, np.dtype(own.dtype), own.features)
+    return Reading(roles, options, *like, order.interleaved(), own=True)
 
 
 def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
@@ -86,29 +70,29 @@ def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
         return ["no end flags: every transition goes on; pass --terminated NAME if some end"]
     ends = options.unflagged_ends
     other = "truncated" if ends == "terminated" else "terminated"
-    meaning = (
-        "nothing is earned after their last decision"
-        if ends == "terminated"
-        else "the future after their last decision counts and is unknown"
-    )
+    meaning = "nothing is earned after their last decision"
+    if ends == "truncated":
+        meaning = "the future after their last decision counts and is unknown"
     which = "episodes without that flag" if roles["truncated"] else "no end flags: all episodes"
     return [f"{which} count as {ends}, so {meaning}; pass --ends {other} if that is wrong"]
 
 
-def parts(
+def _parts(
     log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
 ) -> Iterator[Dataset]:
-    """The log's episodes, part by part."""
     builder = _Builder(log, reading, report, provenance)
     tables = (
-        whole_episodes(_in_order(log, reading, report), _rows_of_part(reading))
+        _whole_episodes(_in_order(log, reading, report), _rows_of_part(reading))
         if reading.interleaved is None
         else _grouped(log, reading, report, reading.interleaved)
     )
+    empty = True
     for table, first, last in tables:
-        yield from builder.part(table, first, last)
+        for part in builder.part(table, first, last):
+            empty = False
+            yield part
     reading.notes.extend(builder.checks.notes())
-    if not builder.episodes:
+    if empty:
         report.fatal("empty file", "holds no decision; a log needs one row per decision")
 
 
@@ -158,10 +142,11 @@ def _grouped(
             f"{report.place(again)}"
         )
         columns, episode = spilled.columns(), interleaved.episode[:rows]
-        order = episode_order(episode, columns)
-        place = report.place
+        # By episode, then by time, rows without one last, else as they stand in the file.
+        times = (columns["time"], ~columns["timed"]) if roles["time"] else ()
+        order, place = np.lexsort((*times, episode)), report.place
         report.place = lambda row: place(int(order[row]))
-        yield from in_episodes(columns, episode, order, _rows_of_part(reading))
+        yield from _in_episodes(columns, episode, order, _rows_of_part(reading))
     except OSError as error:
         raise ValueError(
             f"{log.path}: grouping its rows by episode needs room for temporary files in "
@@ -180,13 +165,85 @@ def _cell(log: Log, name: str, row: int) -> str:
     return "?"
 
 
+class Spilled:
+    """Columns of all rows in temporary files, which go with the process."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, tuple[Any, np.dtype, tuple[int, ...]]] = {}
+
+    def add(self, chunk: Chunk) -> None:
+        for name, column in chunk.items():
+            if name not in self.files:
+                file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the rest
+                self.files[name] = (file, column.dtype, column.shape[1:])
+            self.files[name][0].write(np.ascontiguousarray(column).data)
+
+    def columns(self) -> Chunk:
+        """Mapped from the files."""
+        for file, *_ in self.files.values():
+            file.flush()
+        return {
+            name: np.memmap(file, dtype, "r").reshape(-1, *shape)
+            for name, (file, dtype, shape) in self.files.items()
+        }
+
+    def close(self) -> None:
+        for file, *_ in self.files.values():
+            file.close()
+
+
+def _in_episodes(
+    columns: Chunk, episode: np.ndarray, order: np.ndarray, limit: int
+) -> Iterator[_Table]:
+    """Tables of about `limit` rows, which are numbered in the new order."""
+    episode, rows = episode[order], len(order)
+    starts = np.append(True, episode[1:] != episode[:-1])
+    offsets = np.append(np.flatnonzero(starts), rows)
+    begin = 0
+    while begin < rows:  # at least one episode, more up to the limit
+        at = int(offsets.searchsorted(begin + limit, side="right")) - 1
+        stop = int(offsets[max(at, int(offsets.searchsorted(begin)) + 1)])
+        table = {name: column[order[begin:stop]] for name, column in columns.items()}
+        yield {**table, "start": starts[begin:stop]}, begin, stop == rows
+        begin = stop
+
+
+def _whole_episodes(chunks: Iterable[Chunk], limit: int) -> Iterator[_Table]:
+    """The same of chunks with a column `start`, whose episodes stand together."""
+    held: list[Chunk] = []
+    first = rows = 0  # number of the first row held, and how many are held
+    last_start = 0  # number of the row where the last episode begins
+    for chunk in chunks:
+        starts = np.flatnonzero(chunk["start"])
+        if len(starts):
+            last_start = first + rows + int(starts[-1])
+        held.append(chunk)
+        rows += len(chunk["start"])
+        if rows >= limit and last_start > first:
+            table = _joined(held)
+            stop = last_start - first
+            yield {name: column[:stop] for name, column in table.items()}, first, False
+            held = [{name: column[stop:].copy() for name, column in table.items()}]
+            first, rows = last_start, rows - stop
+            del table
+    if rows:
+        yield _joined(held), first, True
+
+
+def _joined(held: list[Chunk]) -> Chunk:
+    if len(held) == 1:
+        return held[0]
+    table = {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}
+    held.clear()
+    return table
+
+
 class _Builder:
     def __init__(
         self, log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
     ) -> None:
         self.reading, self.provenance = reading, provenance
         self.checks = Checks(log, reading, report)
-        self.episodes = 0
 
     def part(self, table: Chunk, first: int, last: bool) -> Iterator[Dataset]:
         """A Dataset of whole episodes; none if no decision is among the rows."""
@@ -195,7 +252,12 @@ class _Builder:
         final = self._final_rows(table, stops - 1)  # (E,) whether its last row is no decision
         idle = final & (stops - starts == 1)
         if idle.any():
-            self.checks.idle(idle, starts, first)
+            self.checks.report.row(
+                "no decision",
+                first + int(starts[np.argmax(idle)]),
+                "the episode holds no decision, only a row without an action; drop it",
+                int(idle.sum()) - 1,
+            )
             keep = np.repeat(~idle, stops - starts)
             if not keep.any():
                 return
@@ -210,8 +272,7 @@ class _Builder:
         if last and self.reading.roles.cut == "flags":
             self.checks.trailing(table, int(ends[-1]))
         with np.errstate(over="ignore", invalid="ignore"):  # the checks have spoken
-            dataset = self._build(table, starts, stops, final)
-        self.episodes += dataset.num_episodes
+            dataset = self._build(table, starts, ends, final)
         yield dataset
 
     def _final_rows(self, table: Chunk, last: np.ndarray) -> np.ndarray:
@@ -226,21 +287,18 @@ class _Builder:
         return empty
 
     def _build(
-        self, table: Chunk, starts: np.ndarray, stops: np.ndarray, final: np.ndarray
+        self, table: Chunk, starts: np.ndarray, ends: np.ndarray, final: np.ndarray
     ) -> Dataset:
-        lengths = stops - starts
-        offsets = np.concatenate([[0], np.cumsum(lengths + ~final)])
+        lengths = ends - starts + 2  # with a final row
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
         # Each row of the dataset comes from a row of the table; where the log has no final row,
         # the last decision's stands in.
-        source = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths + ~final)
+        source = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths)
         source[offsets[1:][~final] - 1] -= 1
-        ends = stops - 1 - final
-        terminated = self._terminated(table, ends, stops - 1)
-        complete = (
-            table["complete"][ends]
-            if "complete" in table
-            else self._all(ends, self.reading.roles.cut != "rows")
-        )
+        terminated = self._terminated(table, ends, ends + final)
+        complete = np.full(len(ends), self.reading.roles.cut != "rows")
+        if "complete" in table:
+            complete = table["complete"][ends]
         rows = Assembly(
             table=table,
             columns={},
@@ -249,7 +307,7 @@ class _Builder:
             final=final,
             ends=ends,
             over=terminated | complete,
-            known=final & table["seen"][stops - 1],
+            known=final & table["seen"][ends + final],
             own=self.reading.own,
         )
         for name, role in ROLES.items():
@@ -272,17 +330,14 @@ class _Builder:
             **rows.columns,
         )
 
-    def _all(self, ends: np.ndarray, value: bool) -> np.ndarray:
-        return np.full(len(ends), value)
-
     def _terminated(self, table: Chunk, ends: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Flags stand in the row of the last decision, or in the final row after it."""
         if "terminated" in table:
             return table["terminated"][ends] | table["terminated"][last]
         options = self.reading.options
-        if self.reading.roles.cut == "rows" and "truncated" not in table:
-            return self._all(ends, options.ends == "terminated")
-        assumed = self._all(ends, options.unflagged_ends == "terminated")
         if "truncated" in table:
-            return assumed & ~(table["truncated"][ends] | table["truncated"][last])
-        return assumed
+            ended = ~(table["truncated"][ends] | table["truncated"][last])
+            return ended & (options.unflagged_ends == "terminated")
+        lone = self.reading.roles.cut == "rows"
+        assumed = options.ends if lone else options.unflagged_ends
+        return np.full(len(ends), assumed == "terminated")

@@ -10,18 +10,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.features import OTHER, Feature, Features, category_name
-from rbve.data.logs.order import EpisodeOrder
+from rbve.data.features import OTHER, Feature, category_name
+from rbve.data.logs import values
 from rbve.data.logs.roles import LogOptions, Roles
 from rbve.data.logs.table import Log
-from rbve.data.logs.values import (
-    is_array,
-    is_category,
-    is_number,
-    numbers,
-    plain,
-    without_nan,
-)
 from rbve.data.source import Report
 
 MAX_ACTIONS = 4096  # inferred ones; more can be declared
@@ -43,8 +35,8 @@ class Numbers:
     gaps: bool = False
 
     def add(self, column: pa.Array) -> None:
-        values, known = numbers(column)
-        wide = values.astype(np.float64)
+        cells, known = values.numbers(column)
+        wide = cells.astype(np.float64)
         finite = known & np.isfinite(wide)
         self.gaps |= not finite.all()
         wide = wide[finite]
@@ -85,18 +77,18 @@ class Words:
     gaps: bool = False
 
     def add(self, column: pa.Array) -> None:
-        values = without_nan(plain(column))
-        self.gaps |= values.null_count > 0
+        cells = values.without_nan(values.plain(column))
+        self.gaps |= cells.null_count > 0
         if len(self.names) > self.limit:
             return
-        for each in values.drop_null().value_counts()[: self.limit + 1].to_pylist():
+        for each in cells.drop_null().value_counts()[: self.limit + 1].to_pylist():
             self.names[category_name(each["values"])] += each["counts"]  # one for 9 and 9.0
 
     def renamed(self, names: pa.Array) -> Words:
         """With these in the place of the names, in their order; NaN is a gap."""
-        values = without_nan(names)
-        words = Words(self.limit, gaps=self.gaps or values.null_count > names.null_count)
-        for name, count in zip(values.to_pylist(), self.names.values(), strict=True):
+        cells = values.without_nan(names)
+        words = Words(self.limit, gaps=self.gaps or cells.null_count > names.null_count)
+        for name, count in zip(cells.to_pylist(), self.names.values(), strict=True):
             if name is not None:
                 words.names[category_name(name)] += count
         return words
@@ -110,12 +102,12 @@ class Ids:
     beyond: float = -1.0
 
     def add(self, column: pa.Array) -> None:
-        values, known = numbers(column)
-        whole = known & (values >= 0) & (np.floor(values) == values)
-        small = whole & (values < MAX_ACTIONS)
-        self.occurs[values[small].astype(np.int64)] = True
+        cells, known = values.numbers(column)
+        whole = known & (cells >= 0) & (np.floor(cells) == cells)
+        small = whole & (cells < MAX_ACTIONS)
+        self.occurs[cells[small].astype(np.int64)] = True
         if (whole & ~small).any():
-            self.beyond = max(self.beyond, float(values[whole & ~small].max()))
+            self.beyond = max(self.beyond, float(cells[whole & ~small].max()))
 
 
 class Inference:
@@ -127,16 +119,17 @@ class Inference:
         self.numbers: dict[str, Numbers] = {}  # by column
         self.words: dict[str, Words] = {}
         self.ids: dict[str, Ids] = {}
-        self.order = EpisodeOrder()
+        self.order = values.EpisodeOrder()
         self.gaps: set[str] = set()  # columns without a value in the row of a decision
         self.rows = 0
         self.mask_width = 0  # of arrays of legal actions
         self._observed = [*roles["observation"], *roles["next_observation"]]
-        self.array = is_array(log.types.get(roles.one("observation")))
+        self.array = values.is_array(log.types.get(roles.one("observation")))
+        self._no_action = f"column {roles.one('action')!r} holds no action at all"
         self._indicated = options.missing == "indicator" and not self.array
 
     def _is_number(self, name: str) -> bool:
-        return is_number(self.log.types[name])
+        return values.is_number(self.log.types[name])
 
     @property
     def _most_names(self) -> int:
@@ -145,14 +138,12 @@ class Inference:
 
     def _pairs(self) -> Iterator[list[str]]:
         """The columns of each feature: of the observation, and of the next one if there is."""
-        observation, following = self.roles["observation"], self.roles["next_observation"]
-        yield from (
-            list(pair) for pair in zip(*filter(None, (observation, following)), strict=True)
-        )
+        both = filter(None, (self.roles["observation"], self.roles["next_observation"]))
+        yield from map(list, zip(*both, strict=True))
 
     def _is_words(self, pair: list[str]) -> bool:
         kinds = (self.log.types[name] for name in pair)
-        return pair[0] in self.options.categorical or any(map(is_category, kinds))
+        return pair[0] in self.options.categorical or any(map(values.is_category, kinds))
 
     # Actions
 
@@ -170,7 +161,7 @@ class Inference:
                 "names; is it the action? Declare the set with --actions if so",
             )
         if not names:
-            self._refuse_no_action()
+            self.report.fatal("bad action", self._no_action)
         suffixes = self.roles.suffixes["legal"]
         return suffixes if set(names) <= set(suffixes) else tuple(names), False
 
@@ -185,7 +176,7 @@ class Inference:
                 "--actions if so",
             )
         if not occurs.any():
-            self._refuse_no_action()
+            self.report.fatal("bad action", self._no_action)
         count = int(np.flatnonzero(occurs)[-1]) + 1
         suffixes = self.roles.suffixes["legal"]
         if set(suffixes) == set(map(str, range(len(suffixes)))):
@@ -204,14 +195,7 @@ class Inference:
             )
         return tuple(map(str, range(count))), True
 
-    def _refuse_no_action(self) -> None:
-        name = self.roles.one("action")
-        self.report.fatal("bad action", f"column {name!r} holds no action at all")
-
     # Observations
-
-    def _features(self) -> Features:
-        return Features(tuple(map(self._feature, self._pairs())))
 
     def _feature(self, pair: list[str]) -> Feature:
         """Statistics are those of the decisions; ranges and names those of both columns."""
@@ -220,9 +204,8 @@ class Inference:
             missing = "mean"
         if self._is_words(pair):
             levels = self._levels(name, [self.words[each] for each in pair])
-            return Feature(
-                name, "category", categories=levels, missing=missing, other=self.options.rare > 0
-            )
+            other = self.options.rare > 0
+            return Feature(name, "category", categories=levels, missing=missing, other=other)
         feature = self.numbers[name].feature(name)
         if known := [self.numbers[each] for each in pair if self.numbers[each].count]:
             low, high = min(each.low for each in known), max(each.high for each in known)
@@ -230,9 +213,7 @@ class Inference:
         return replace(feature, clip=self.options.clip, missing=missing)
 
     def _levels(self, name: str, gathered: list[Words]) -> tuple[str, ...]:
-        counts: Counter[str] = Counter()
-        for each in gathered:
-            counts.update(each.names)
+        counts = sum((each.names for each in gathered), Counter[str]())
         names = {each for each in counts if counts[each] >= self.options.rare}
         if pooled := len(counts) - len(names):
             self.notes.append(
@@ -248,7 +229,7 @@ class Inference:
                 f"--observation, or pool {more} with --rare N",
             )
             names = set(sorted(names)[:_MAX_CATEGORIES])
-        if names and all(map(_looks_numeric, names)) and is_category(self.log.types[name]):
+        if names and all(map(_looks_numeric, names)) and values.is_category(self.log.types[name]):
             self.notes.append(
                 f"column {name!r} holds numbers as text ({min(names)!r}) and is taken as "
                 "categories; convert it if they are quantities"

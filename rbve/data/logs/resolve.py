@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, product
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -17,13 +18,10 @@ from rbve.registry import did_you_mean
 _INDICES = ("", "__index_level_0__")
 # Names of columns that give the outcome away if they slip into the observation.
 _TELLTALE = {
-    "done": "terminated",
-    "terminal": "terminated",
-    "is_terminal": "terminated",
-    "timeout": "truncated",
-    "return": "episode_return",
-    "next_obs": "next_observation",
-    "next_state": "next_observation",
+    "terminated": ("done", "terminal", "is_terminal"),
+    "truncated": ("timeout",),
+    "episode_return": ("return",),
+    "next_observation": ("next_obs", "next_state"),
 }
 
 
@@ -45,18 +43,15 @@ class Resolver:
         Raises:
             ValueError: A column is missing, or named for roles that exclude each other.
         """
-        self._refuse_duplicates()
-        columns = {
-            role: self._single(role)
-            for role, facts in ROLES.items()
-            if facts.kind not in ("observation", "mask")
-        }
+        named = [name for name in self.log.names if name not in _INDICES]
+        if twice := [name for name in named if named.count(name) > 1]:
+            text = f"two columns are called {twice[0]!r}; rename one of them"
+            self.report.fatal("duplicate column", text)
+        many = ("observation", "mask")
+        columns = {role: self._single(role) for role in ROLES if ROLES[role].kind not in many}
         masks = {role: self._masks(role) for role in ("legal", "next_legal")}
         following = self._next_observation()
-        taken = [
-            name for names in (*columns.values(), *masks.values(), following) for name in names
-        ]
-        observation = self._observation(taken)
+        observation = self._observation([*chain(*columns.values(), *masks.values(), following)])
         for role, names in columns.items():
             if ROLES[role].hindsight and set(names) & set(observation):
                 self.report.fatal(
@@ -71,21 +66,12 @@ class Resolver:
                 f"observation ({', '.join(observation)}); name both in the same order",
             )
         columns |= {"observation": observation, "next_observation": following, **masks}
-        if not masks["legal"]:
-            columns["next_legal"] = ()
+        columns["next_legal"] = masks["next_legal"] if masks["legal"] else ()
         return Roles(
             {role: columns[role] for role in ROLES},
             self._cut(columns),
             {role: self._suffixes(role, names) for role, names in masks.items()},
         )
-
-    def _refuse_duplicates(self) -> None:
-        names = [name for name in self.log.names if name not in _INDICES]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            self.report.fatal(
-                "duplicate column", f"two columns are called {twice!r}; rename one of them"
-            )
 
     def _single(self, role: str) -> tuple[str, ...]:
         option = getattr(self.options, role)
@@ -110,19 +96,16 @@ class Resolver:
         """Names and prefixes to columns, in their order; prefixes pass over taken columns."""
         columns: list[str] = []
         for pattern in patterns:
-            if pattern in self.log.names:
-                columns.append(pattern)
-                continue
-            prefix = pattern.removesuffix("*")
-            matches = [
-                column
-                for column in self.log.names
-                if pattern.endswith("*") and column.startswith(prefix) and column not in taken
-            ]
+            matches = [pattern] if pattern in self.log.names else []
+            if not matches and pattern.endswith("*"):
+                matches = [name for name in self._starting(pattern[:-1]) if name not in taken]
             if not matches:
                 self.report.fault("missing column", self._missing(pattern, f"correct {flag(role)}"))
             columns += matches
         return tuple(dict.fromkeys(columns))
+
+    def _starting(self, prefix: str) -> tuple[str, ...]:
+        return tuple(name for name in self.log.names if name.startswith(prefix))
 
     def _masks(self, role: str) -> tuple[str, ...]:
         option = getattr(self.options, role)
@@ -130,20 +113,17 @@ class Resolver:
             return self._expand(role, (option,), []) if option else ()
         if role in self.log.names:
             return (role,)
-        by_name = [name for name in self.log.names if name.startswith(f"{role}:")]
-        numbered = [name for name in self.log.names if name.startswith(f"{role}_")]
+        by_name, numbered = self._starting(f"{role}:"), self._starting(f"{role}_")
         numbers = {name.removeprefix(f"{role}_") for name in numbered}
-        if not by_name and numbers == set(map(str, range(len(numbers)))):
-            return tuple(numbered)
-        return tuple(by_name)
+        in_order = numbers == set(map(str, range(len(numbers))))
+        return numbered if in_order and not by_name else by_name
 
     def _suffixes(self, role: str, columns: tuple[str, ...]) -> tuple[str, ...]:
         option = getattr(self.options, role)
         if not columns or columns in ((role,), (option,)):
             return ()
-        prefix = f"{role}:" if columns[0].startswith(f"{role}:") else f"{role}_"
-        if option is not None:
-            prefix = option.removesuffix("*")
+        own = f"{role}:" if columns[0].startswith(f"{role}:") else f"{role}_"
+        prefix = own if option is None else option.removesuffix("*")
         return tuple(column.removeprefix(prefix) for column in columns)
 
     def _next_observation(self) -> tuple[str, ...]:
@@ -154,7 +134,7 @@ class Resolver:
             return self._expand("next_observation", patterns, [])
         if "next_observation" in self.log.names:
             return ("next_observation",)
-        return tuple(name for name in self.log.names if name.startswith("next_observation_"))
+        return self._starting("next_observation_")
 
     def _observation(self, taken: list[str]) -> tuple[str, ...]:
         if self.log.own is not None:
@@ -162,9 +142,8 @@ class Resolver:
         patterns = self.options.observation
         names = self._expand("observation", patterns, taken) if patterns else self._rest(taken)
         if not names:
-            self.report.fatal(
-                "missing column", "no column is left as observation; pass --observation NAME ..."
-            )
+            text = "no column is left as observation; pass --observation NAME ..."
+            self.report.fatal("missing column", text)
         arrays = [name for name in names if is_array(self.log.types.get(name))]
         if arrays and len(names) > 1:
             self.report.fatal(
@@ -185,12 +164,10 @@ class Resolver:
         unfit = [name for name in rest if not _is_scalar(self.log.types.get(name))]
         names = [name for name in rest if name not in unfit]
         if names:
-            self.notes.append(
-                f"--observation not given: taking every other column, {', '.join(names)}"
-            )
-        for name in names:
-            role = _TELLTALE.get(name.lower())
-            if role and getattr(self.options, role) in (None, ()):
+            taking = ", ".join(names)
+            self.notes.append(f"--observation not given: taking every other column, {taking}")
+        for name, (role, telltale) in product(names, _TELLTALE.items()):
+            if name.lower() in telltale and getattr(self.options, role) in (None, ()):
                 self.notes.append(
                     f"column {name!r} is taken as part of the observation; if it tells how the "
                     f"decision came out, pass {flag(role)} {name}"
@@ -232,13 +209,9 @@ class Resolver:
 
 def _is_scalar(kind: pa.DataType | None) -> bool:
     """Whether a column can be one number or category of an observation."""
-    return kind is None or not (
-        pa.types.is_nested(kind)
-        or pa.types.is_temporal(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    )
+    bytes_too = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    unfit = (pa.types.is_nested, pa.types.is_temporal, *bytes_too)
+    return kind is None or not any(is_unfit(kind) for is_unfit in unfit)
 
 
 def _is_word(kind: pa.DataType) -> bool:

@@ -11,24 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from rbve.data.features import Features
+from rbve.data.logs import values
 from rbve.data.logs.infer import MAX_ACTIONS, Ids, Inference, Numbers, Words
-from rbve.data.logs.order import Interleaved
 from rbve.data.logs.resolve import refuse_unfit
 from rbve.data.logs.roles import LogOptions, Roles
 from rbve.data.logs.table import TextLog
 from rbve.data.logs.types import Settler, TextColumn, cleaned
-from rbve.data.logs.values import (
-    comparable,
-    inner,
-    is_array,
-    is_category,
-    is_number,
-    plain,
-    present,
-    shape_of,
-    to_numpy,
-    without_nan,
-)
 
 
 @dataclass(frozen=True)
@@ -42,7 +30,7 @@ class Reading:
     shape: tuple[int, ...]
     dtype: np.dtype
     features: Features | None  # None: observations are arrays
-    interleaved: Interleaved | None  # None: the rows of each episode stand together
+    interleaved: values.Interleaved | None  # None: the rows of each episode stand together
     notes: list[str] = field(default_factory=list)
     own: bool = False  # the log was written by this library, which says what it holds
 
@@ -65,7 +53,7 @@ class Survey(Inference):
         if not self.rows:
             self.report.fatal("empty file", "holds no row; a log needs one row per decision")
         actions, by_id = self._action_set()
-        features = None if self.array else self._features()
+        features = None if self.array else Features(tuple(map(self._feature, self._pairs())))
         return Reading(
             roles=self.roles,
             options=self.options,
@@ -82,10 +70,9 @@ class Survey(Inference):
         refuse_unfit(self.log, self.roles, self.report)
         for name in self._observed:
             kind = self.log.types[name]
-            if is_array(kind):
-                fit = self.array and (is_number(inner(kind)) or pa.types.is_boolean(inner(kind)))
-            else:
-                fit = not self.array and (is_number(kind) or is_category(kind))
+            held = values.inner(kind)
+            other = pa.types.is_boolean(held) if self.array else values.is_category(held)
+            fit = values.is_array(kind) == self.array and (values.is_number(held) or other)
             if not fit:
                 self.report.fatal(
                     "mixed types",
@@ -132,10 +119,13 @@ class Survey(Inference):
             for name, gather in gathered:
                 gather.add(batch.column(name))
             for name in self.roles["episode"]:
-                self.order.add(comparable(batch.column(name)))
+                self.order.add(values.comparable(batch.column(name)))
             if self._indicated:
-                values = {name: without_nan(plain(batch.column(name))) for name in self._observed}
-                self._note_gaps(batch.column(self.roles.one("action")), values)
+                cells = {
+                    name: values.without_nan(values.plain(batch.column(name)))
+                    for name in self._observed
+                }
+                self._note_gaps(batch.column(self.roles.one("action")), cells)
         self.mask_width = self._mask_width()
 
     def _read_texts(self, log: TextLog) -> None:
@@ -168,19 +158,19 @@ class Survey(Inference):
     def _add_texts(self, texts: dict[str, pa.Array], columns: dict[str, TextColumn]) -> None:
         for name, column in texts.items():
             seen = columns[name]
-            values = seen.add(column, self.rows)
-            if values is not None:
+            cells = seen.add(column, self.rows)
+            if cells is not None:
                 for numbers in (self.numbers, self.ids):
                     if name in numbers:
-                        numbers[name].add(values)
+                        numbers[name].add(cells)
             if name in self.words:
                 self.words[name].gaps |= column.null_count > 0
-                if values is None or name in self._counted:
+                if cells is None or name in self._counted:
                     self.words[name].add(column)
             if name in self.roles["episode"]:
-                self.order.add(column, values)
-            if self._indicated and values is not None and name in self._observed:
-                texts[name] = without_nan(values)
+                self.order.add(column, cells)
+            if self._indicated and cells is not None and name in self._observed:
+                texts[name] = values.without_nan(cells)
         if self._indicated:
             self._note_gaps(texts[self.roles.one("action")], texts)
 
@@ -193,23 +183,24 @@ class Survey(Inference):
         roles = {name for _, name in self.roles.of_kind("id", "flag", "mask", "decision")}
         return declared | roles | (set(self._observed) if self.roles["next_observation"] else set())
 
-    def _note_gaps(self, actions: pa.Array, values: dict[str, pa.Array]) -> None:
+    def _note_gaps(self, actions: pa.Array, cells: dict[str, pa.Array]) -> None:
         """Final rows do not count: they may lack their observation as a whole."""
-        decided = present(actions)
+        decided = values.present(actions)
         for name in self.roles["observation"]:
-            if (decided & ~present(values[name])).any():
+            if (decided & ~values.present(cells[name])).any():
                 self.gaps.add(name)
 
     # Arrays, of which the first is read
 
     def _first_shape(self, name: str) -> tuple[int, ...] | None:
         """Of the first array in a column, which is read no further."""
-        shapes = (shape_of(plain(batch.column(name))) for batch in self.log.batches([name]))
+        columns = (batch.column(name) for batch in self.log.batches([name]))
+        shapes = (values.shape_of(values.plain(column)) for column in columns)
         return next(filter(None, shapes), None)
 
     def _mask_width(self) -> int:
         legal = self.roles["legal"]
-        if len(legal) != 1 or not is_array(self.log.types[legal[0]]):
+        if len(legal) != 1 or not values.is_array(self.log.types[legal[0]]):
             return 0
         return (self._first_shape(legal[0]) or (0,))[0]
 
@@ -221,7 +212,8 @@ class Survey(Inference):
         return known if known is not None and math.prod(known) == math.prod(shape) else shape
 
     def _array_dtype(self) -> np.dtype:
-        kind = inner(plain(pa.array([], self.log.types[self.roles.one("observation")])).type)
+        empty = pa.array([], self.log.types[self.roles.one("observation")])
+        kind = values.inner(values.plain(empty).type)
         if pa.types.is_boolean(kind):
             return np.dtype(np.bool_)
-        return to_numpy(pa.array([], kind)).dtype
+        return values.to_numpy(pa.array([], kind)).dtype

@@ -1,9 +1,10 @@
-"""Arrow types and columns to NumPy columns. Each function also says which rows hold a value."""
+"""Arrow types and columns to NumPy columns and which rows hold a value; where ids change."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,7 @@ _FALSE = pa.array(["false", "f", "no", "n", "0", "0.0"])
 
 
 def is_array(kind: pa.DataType | None) -> bool:
-    return kind is not None and (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -26,12 +25,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    )
+    whole_or_null = pa.types.is_integer(kind) or pa.types.is_null(kind)
+    return whole_or_null or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
 def is_category(kind: pa.DataType) -> bool:
@@ -44,8 +39,7 @@ def is_time(kind: pa.DataType) -> bool:
 
 def is_mask(kind: pa.DataType) -> bool:
     """Arrays of numbers or truth values."""
-    inner = kind.value_type if is_array(kind) else None
-    return inner is not None and (is_number(inner) or pa.types.is_boolean(inner))
+    return is_array(kind) and (is_number(kind.value_type) or pa.types.is_boolean(kind.value_type))
 
 
 def bare(kind: pa.DataType) -> pa.DataType:
@@ -78,8 +72,6 @@ def plain(column: pa.Array) -> pa.Array:
 
 def present(column: pa.Array) -> np.ndarray:
     """(N,) bool, which rows are not null."""
-    if column.null_count == 0:
-        return np.ones(len(column), bool)
     return column.is_valid().to_numpy(zero_copy_only=False)
 
 
@@ -93,17 +85,7 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     if pa.types.is_temporal(column.type):
         column = _ticks(column)
     known = present(column)
-    if column.null_count:
-        column = column.fill_null(0)
-    return column.to_numpy(zero_copy_only=False), known
-
-
-def floats(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """(float64 values, NaN in empty cells; which cells are not empty)."""
-    values, known = numbers(column)
-    result = values.astype(np.float64)
-    result[~known] = np.nan
-    return result, known & ~np.isnan(result)
+    return column.fill_null(0).to_numpy(zero_copy_only=False), known
 
 
 def _ticks(column: pa.Array) -> pa.Array:
@@ -115,14 +97,11 @@ def flags(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(True or False, which rows hold something, which of those are no flag)."""
     column = plain(column)
     if _is_text(column.type):
-        known = present(column)
-        words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        known, words = present(column), pc.utf8_lower(pc.utf8_trim_whitespace(column))
         on = pc.is_in(words, _TRUE).to_numpy(zero_copy_only=False)
         off = pc.is_in(words, _FALSE).to_numpy(zero_copy_only=False)
         return on, known, known & ~(on | off)
-    values, known = numbers(column)
-    if values.dtype.kind == "f":
-        known &= ~np.isnan(values)
+    values, known = numbers(without_nan(column))
     on = known & (values == 1)
     return on, known, known & ~on & (values != 0)
 
@@ -132,11 +111,10 @@ def codes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(index of each value's name, `other` where it has none, −1 if empty; which hold a value)."""
     column = without_nan(plain(column))
-    known = present(column)
     encoded = column.dictionary_encode()
     of_value = [index.get(category_name(value), other) for value in encoded.dictionary.to_pylist()]
     positions = encoded.indices.fill_null(len(of_value)).to_numpy(zero_copy_only=False)
-    return np.array([*of_value, -1], np.int32)[positions], known
+    return np.array([*of_value, -1], np.int32)[positions], present(column)
 
 
 def without_nan(column: pa.Array) -> pa.Array:
@@ -154,30 +132,15 @@ def comparable(column: pa.Array) -> pa.Array:
     return _ticks(column) if pa.types.is_temporal(column.type) else column
 
 
-def mask_columns(columns: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(N, columns) from one flag column per action; rows with any gap count as empty."""
-    each = [flags(column) for column in columns]
-    on, known, wrong = (np.stack(part, axis=1) for part in zip(*each, strict=True))
-    return on, np.all(known, axis=1), np.any(wrong, axis=1)
-
-
-def mask_arrays(column: pa.Array, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(N, width) from one column of arrays."""
-    values, known, odd = arrays(column, (width,), np.dtype(np.float64))
-    on = values == 1
-    return on, known, odd | (known & ~(on | (values == 0)).all(axis=1))
-
-
 def shape_of(column: pa.Array) -> tuple[int, ...] | None:
     """Of the first row that has one."""
     for row in range(len(column)):
         value, shape = column[row], []
         while value.is_valid and isinstance(value, pa.ListScalar | pa.FixedSizeListScalar):
-            values = value.values
-            shape.append(len(values))
-            if not len(values):
+            shape.append(len(value.values))
+            if not shape[-1]:
                 break
-            value = values[0]
+            value = value.values[0]
         if shape:
             return tuple(shape)
     return None
@@ -187,11 +150,10 @@ def arrays(
     column: pa.Array, shape: tuple[int, ...], dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """((N, *shape), which rows hold an array, which of those have another size or gaps)."""
-    known = present(column)
+    known, wrong = present(column), np.zeros(len(column), bool)
     size = math.prod(shape)
     result = np.zeros((len(column), size), dtype)
-    flat = _flattened(column if known.all() else column.filter(pa.array(known)), size)
-    wrong = np.zeros(len(column), bool)
+    flat = _flattened(column.drop_null(), size)
     if flat is not None:
         result[known] = flat.reshape(-1, size)
         return result.reshape(-1, *shape), known, wrong
@@ -207,13 +169,10 @@ def _flattened(column: pa.Array, size: int) -> np.ndarray | None:
     """All numbers one after another, or None if rows differ in size or have gaps."""
     rows = len(column)
     while is_array(column.type):
-        lengths = pc.min_max(pc.list_value_length(column))
-        if column.null_count or lengths["min"] != lengths["max"]:
+        if column.null_count or len(pc.unique(pc.list_value_length(column))) > 1:
             return None
         column = column.flatten()
-    if column.null_count or len(column) != rows * size:
-        return None
-    return to_numpy(column)
+    return None if column.null_count or len(column) != rows * size else to_numpy(column)
 
 
 def to_numpy(column: pa.Array) -> np.ndarray:
@@ -223,6 +182,72 @@ def to_numpy(column: pa.Array) -> np.ndarray:
     return np.asarray(numbers(column)[0])
 
 
-def lengths(column: pa.Array) -> np.ndarray:
-    """Of the arrays in a column; 0 where there is none."""
-    return numbers(pc.list_value_length(column))[0]
+class Runs:
+    """Where the value of a column changes, over its batches; an empty cell goes with the last."""
+
+    def __init__(self) -> None:
+        self._last: pa.Scalar | None = None  # value of the row before
+
+    def starts(self, column: pa.Array) -> np.ndarray:
+        """(N,) bool, which rows begin a run of equal values."""
+        before = [] if self._last is None else [pa.array([self._last.as_py()], column.type)]
+        column = pc.fill_null_forward(pa.concat_arrays([*before, column]))
+        changed = pc.not_equal(column[1:], column[:-1]).fill_null(True)
+        starts = changed.to_numpy(zero_copy_only=False)
+        self._last = column[-1]
+        return starts if before else np.append(True, starts)
+
+
+class Interleaved(NamedTuple):
+    """Rows of an episode that do not stand together."""
+
+    episode: np.ndarray  # (R,) int32 per row of the file, episodes counted as they first appear
+    rows: tuple[int, int]  # where an id begins and where again
+
+
+class EpisodeOrder:
+    """Finds out whether the rows of each episode stand together, from a column of ids."""
+
+    def __init__(self) -> None:
+        self._runs = Runs()
+        self._keys: list[np.ndarray] = []  # of each run: the id, or a hash of its text
+        self._numbers: list[np.ndarray] | None = []  # of texts: the id as a number
+        self._starts: list[np.ndarray] = []
+        self._rows = 0
+
+    def add(self, ids: pa.Array, as_numbers: pa.Array | None = None) -> None:
+        """The next batch; of texts `as_numbers` too, as long as all are whole."""
+        first = np.flatnonzero(self._runs.starts(ids))
+        values = ids.take(pa.array(first))
+        if pa.types.is_integer(values.type) and not values.null_count:
+            self._keys.append(values.to_numpy(zero_copy_only=False).astype(np.int64))
+        else:
+            # Of their texts: equal hashes have, among others, the numbers -1 and -2.
+            hashes = [hash(str(value)) for value in values.to_pylist()]
+            self._keys.append(np.array(hashes, np.int64))
+        if as_numbers is None or not pa.types.is_integer(as_numbers.type):
+            self._numbers = None
+        elif self._numbers is not None:
+            chosen = as_numbers.take(pa.array(first)).fill_null(np.iinfo(np.int64).min)
+            self._numbers.append(chosen.to_numpy(zero_copy_only=False))
+        self._starts.append(self._rows + first)
+        self._rows += len(ids)
+
+    def interleaved(self) -> Interleaved | None:
+        """None where the rows of each episode stand together."""
+        if not self._keys:
+            return None
+        start, key = np.concatenate(self._starts), np.concatenate(self._numbers or self._keys)
+        run = np.append(True, key[1:] != key[:-1])  # 7 and 07 are one number
+        start, key = start[run], key[run]
+        if (key[1:] > key[:-1]).all():
+            return None
+        _, seen, code = np.unique(key, return_index=True, return_inverse=True)
+        if len(seen) == len(key):
+            return None
+        again = int(np.flatnonzero(seen[code] < np.arange(len(key)))[0])
+        by_appearance = np.empty(len(seen), np.int32)
+        by_appearance[np.argsort(seen)] = np.arange(len(seen))
+        lengths = np.diff(np.append(start, self._rows))
+        rows = int(start[seen[code[again]]]), int(start[again])
+        return Interleaved(np.repeat(by_appearance[code], lengths), rows)
