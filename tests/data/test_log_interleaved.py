@@ -16,7 +16,7 @@ from support.logs import joined, joined_with_notes, said
 from rbve.data import Dataset
 from rbve.data.formats import read
 from rbve.data.logs import LogOptions, episodes, table
-from rbve.data.logs.episodes import Spilled
+from rbve.data.logs.chunks import Spilled
 from rbve.data.source import Fault
 
 Make = Callable[..., Path]

@@ -4,8 +4,8 @@ roles      what a user says: which column is what, how values are read; what eac
 table      what a file format has to offer (Log); text files as such; types: of their columns
 resolve    the options against the columns a file has, and whether their types suit
 survey     the first pass; infer: what its figures say of actions, features and types
-chunks     the second pass: batches to NumPy columns (values)
-episodes   the whole: tables of whole episodes, after checks parts of a Dataset
+chunks     the second pass: batches to NumPy columns (values), then tables of whole episodes
+episodes   the whole: parts of a Dataset, after checks
 write      the way back: parts to tables
 """
 

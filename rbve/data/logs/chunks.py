@@ -1,6 +1,14 @@
-"""Batches of a log to NumPy columns, one entry per row, and where episodes begin."""
+"""Batches of a log to NumPy columns, one entry per row, and tables of whole episodes made of them.
+
+Where the rows of an episode do not stand together, columns are spilled into temporary files and
+tables gathered from them. In memory stay a few numbers per row, and the table at hand.
+"""
 
 from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +22,7 @@ from rbve.data.logs.values import Runs, is_array
 from rbve.data.source import Report
 
 _Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
+Table = tuple[Chunk, int, bool]  # whole episodes, number of their first row, whether they are last
 
 
 class Chunks:
@@ -215,3 +224,76 @@ def shown(column: pa.Array, row: int) -> str:
     except ValueError:  # times Python has no type for
         text = str(column[row : row + 1].cast(pa.string())[0])
     return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+class Spilled:
+    """Columns of all rows in temporary files, which go with the process."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, tuple[Any, np.dtype, tuple[int, ...]]] = {}
+
+    def add(self, chunk: Chunk) -> None:
+        for name, column in chunk.items():
+            if name not in self.files:
+                file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the rest
+                self.files[name] = (file, column.dtype, column.shape[1:])
+            self.files[name][0].write(np.ascontiguousarray(column).data)
+
+    def columns(self) -> Chunk:
+        """Mapped from the files."""
+        for file, *_ in self.files.values():
+            file.flush()
+        return {
+            name: np.memmap(file, dtype, "r").reshape(-1, *shape)
+            for name, (file, dtype, shape) in self.files.items()
+        }
+
+    def close(self) -> None:
+        for file, *_ in self.files.values():
+            file.close()
+
+
+def in_episodes(
+    columns: Chunk, episode: np.ndarray, order: np.ndarray, limit: int
+) -> Iterator[Table]:
+    """Tables of about `limit` rows, which are numbered in the new order."""
+    episode, rows = episode[order], len(order)
+    starts = np.append(True, episode[1:] != episode[:-1])
+    offsets = np.append(np.flatnonzero(starts), rows)
+    begin = 0
+    while begin < rows:  # at least one episode, more up to the limit
+        at = int(offsets.searchsorted(begin + limit, side="right")) - 1
+        stop = int(offsets[max(at, int(offsets.searchsorted(begin)) + 1)])
+        table = {name: column[order[begin:stop]] for name, column in columns.items()}
+        yield {**table, "start": starts[begin:stop]}, begin, stop == rows
+        begin = stop
+
+
+def whole_episodes(chunks: Iterable[Chunk], limit: int) -> Iterator[Table]:
+    """The same of chunks with a column `start`, whose episodes stand together."""
+    held: list[Chunk] = []
+    first = rows = 0  # number of the first row held, and how many are held
+    last_start = 0  # number of the row where the last episode begins
+    for chunk in chunks:
+        starts = np.flatnonzero(chunk["start"])
+        if len(starts):
+            last_start = first + rows + int(starts[-1])
+        held.append(chunk)
+        rows += len(chunk["start"])
+        if rows >= limit and last_start > first:
+            table = _joined(held)
+            stop = last_start - first
+            yield {name: column[:stop] for name, column in table.items()}, first, False
+            held = [{name: column[stop:].copy() for name, column in table.items()}]
+            first, rows = last_start, rows - stop
+            del table
+    if rows:
+        yield _joined(held), first, True
+
+
+def _joined(held: list[Chunk]) -> Chunk:
+    if len(held) == 1:
+        return held[0]
+    table = {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}
+    held.clear()
+    return table

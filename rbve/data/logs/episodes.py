@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.data.logs.checks import Checks
-from rbve.data.logs.chunks import Chunks, shown
+from rbve.data.logs.chunks import Chunks, Spilled, Table, in_episodes, shown, whole_episodes
 from rbve.data.logs.resolve import Resolver, refuse_unfit
 from rbve.data.logs.roles import ROLES, Assembly, Chunk, LogOptions, Roles
 from rbve.data.logs.survey import Reading, Survey
@@ -20,7 +20,6 @@ from rbve.data.logs.values import EpisodeOrder, Interleaved, comparable
 from rbve.data.source import PART_BYTES, Report, Source
 
 _ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked on
-_Table = tuple[Chunk, int, bool]  # whole episodes, number of their first row, whether they are last
 
 
 def read_log(log: Log, options: LogOptions, report: Report) -> Source:
@@ -57,9 +56,17 @@ def _own_reading(log: Log, own: Own, roles: Roles, options: LogOptions) -> Readi
     for name in roles["episode"]:
         for batch in log.batches([name]):
             order.add(comparable(batch.column(name)))
-    by_id = own.actions == tuple(map(str, range(len(own.actions))))
-    like = (own.actions, by_id, own.shape, np.dtype(own.dtype), own.features)
-    return Reading(roles, options, *like, order.interleaved(), own=True)
+    return Reading(
+        roles=roles,
+        options=options,
+        actions=own.actions,
+        by_id=own.actions == tuple(map(str, range(len(own.actions)))),
+        shape=own.shape,
+        dtype=np.dtype(own.dtype),
+        features=own.features,
+        interleaved=order.interleaved(),
+        own=True,
+    )
 
 
 def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
@@ -82,13 +89,14 @@ def _parts(
 ) -> Iterator[Dataset]:
     builder = _Builder(log, reading, report, provenance)
     tables = (
-        _whole_episodes(_in_order(log, reading, report), _rows_of_part(reading))
+        whole_episodes(_in_order(log, reading, report), _rows_of_part(reading))
         if reading.interleaved is None
         else _grouped(log, reading, report, reading.interleaved)
     )
     empty = True
     for table, first, last in tables:
-        for part in builder.part(table, first, last):
+        part = builder.part(table, first, last)
+        if part is not None:
             empty = False
             yield part
     reading.notes.extend(builder.checks.notes())
@@ -114,7 +122,7 @@ def _in_order(log: Log, reading: Reading, report: Report) -> Iterator[Chunk]:
 
 def _grouped(
     log: Log, reading: Reading, report: Report, interleaved: Interleaved
-) -> Iterator[_Table]:
+) -> Iterator[Table]:
     """The rows of each episode brought together, by way of temporary files.
 
     From then on `report` takes row numbers of the new order.
@@ -146,7 +154,7 @@ def _grouped(
         times = (columns["time"], ~columns["timed"]) if roles["time"] else ()
         order, place = np.lexsort((*times, episode)), report.place
         report.place = lambda row: place(int(order[row]))
-        yield from _in_episodes(columns, episode, order, _rows_of_part(reading))
+        yield from in_episodes(columns, episode, order, _rows_of_part(reading))
     except OSError as error:
         raise ValueError(
             f"{log.path}: grouping its rows by episode needs room for temporary files in "
@@ -165,79 +173,6 @@ def _cell(log: Log, name: str, row: int) -> str:
     return "?"
 
 
-class Spilled:
-    """Columns of all rows in temporary files, which go with the process."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, tuple[Any, np.dtype, tuple[int, ...]]] = {}
-
-    def add(self, chunk: Chunk) -> None:
-        for name, column in chunk.items():
-            if name not in self.files:
-                file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the rest
-                self.files[name] = (file, column.dtype, column.shape[1:])
-            self.files[name][0].write(np.ascontiguousarray(column).data)
-
-    def columns(self) -> Chunk:
-        """Mapped from the files."""
-        for file, *_ in self.files.values():
-            file.flush()
-        return {
-            name: np.memmap(file, dtype, "r").reshape(-1, *shape)
-            for name, (file, dtype, shape) in self.files.items()
-        }
-
-    def close(self) -> None:
-        for file, *_ in self.files.values():
-            file.close()
-
-
-def _in_episodes(
-    columns: Chunk, episode: np.ndarray, order: np.ndarray, limit: int
-) -> Iterator[_Table]:
-    """Tables of about `limit` rows, which are numbered in the new order."""
-    episode, rows = episode[order], len(order)
-    starts = np.append(True, episode[1:] != episode[:-1])
-    offsets = np.append(np.flatnonzero(starts), rows)
-    begin = 0
-    while begin < rows:  # at least one episode, more up to the limit
-        at = int(offsets.searchsorted(begin + limit, side="right")) - 1
-        stop = int(offsets[max(at, int(offsets.searchsorted(begin)) + 1)])
-        table = {name: column[order[begin:stop]] for name, column in columns.items()}
-        yield {**table, "start": starts[begin:stop]}, begin, stop == rows
-        begin = stop
-
-
-def _whole_episodes(chunks: Iterable[Chunk], limit: int) -> Iterator[_Table]:
-    """The same of chunks with a column `start`, whose episodes stand together."""
-    held: list[Chunk] = []
-    first = rows = 0  # number of the first row held, and how many are held
-    last_start = 0  # number of the row where the last episode begins
-    for chunk in chunks:
-        starts = np.flatnonzero(chunk["start"])
-        if len(starts):
-            last_start = first + rows + int(starts[-1])
-        held.append(chunk)
-        rows += len(chunk["start"])
-        if rows >= limit and last_start > first:
-            table = _joined(held)
-            stop = last_start - first
-            yield {name: column[:stop] for name, column in table.items()}, first, False
-            held = [{name: column[stop:].copy() for name, column in table.items()}]
-            first, rows = last_start, rows - stop
-            del table
-    if rows:
-        yield _joined(held), first, True
-
-
-def _joined(held: list[Chunk]) -> Chunk:
-    if len(held) == 1:
-        return held[0]
-    table = {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}
-    held.clear()
-    return table
-
-
 class _Builder:
     def __init__(
         self, log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
@@ -245,8 +180,8 @@ class _Builder:
         self.reading, self.provenance = reading, provenance
         self.checks = Checks(log, reading, report)
 
-    def part(self, table: Chunk, first: int, last: bool) -> Iterator[Dataset]:
-        """A Dataset of whole episodes; none if no decision is among the rows."""
+    def part(self, table: Chunk, first: int, last: bool) -> Dataset | None:
+        """A Dataset of whole episodes; None if no decision is among the rows."""
         starts = np.flatnonzero(table["start"])
         stops = np.append(starts[1:], len(table["start"]))
         final = self._final_rows(table, stops - 1)  # (E,) whether its last row is no decision
@@ -260,7 +195,7 @@ class _Builder:
             )
             keep = np.repeat(~idle, stops - starts)
             if not keep.any():
-                return
+                return None
             # Rows keep their number only up to the first one dropped; that is good enough for
             # what an audit says after this fault.
             table = {name: column[keep] for name, column in table.items()}
@@ -272,8 +207,7 @@ class _Builder:
         if last and self.reading.roles.cut == "flags":
             self.checks.trailing(table, int(ends[-1]))
         with np.errstate(over="ignore", invalid="ignore"):  # the checks have spoken
-            dataset = self._build(table, starts, ends, final)
-        yield dataset
+            return self._build(table, starts, ends, final)
 
     def _final_rows(self, table: Chunk, last: np.ndarray) -> np.ndarray:
         """Which of the last rows only hold a final observation."""

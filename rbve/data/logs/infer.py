@@ -126,15 +126,12 @@ class Inference:
         self._observed = [*roles["observation"], *roles["next_observation"]]
         self.array = values.is_array(log.types.get(roles.one("observation")))
         self._no_action = f"column {roles.one('action')!r} holds no action at all"
+        # Names of a column's categories that are counted, at most.
+        self._most_names = MAX_RARE if options.rare else _MAX_CATEGORIES
         self._indicated = options.missing == "indicator" and not self.array
 
     def _is_number(self, name: str) -> bool:
         return values.is_number(self.log.types[name])
-
-    @property
-    def _most_names(self) -> int:
-        """Of a column's categories that are counted."""
-        return MAX_RARE if self.options.rare else _MAX_CATEGORIES
 
     def _pairs(self) -> Iterator[list[str]]:
         """The columns of each feature: of the observation, and of the next one if there is."""

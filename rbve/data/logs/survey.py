@@ -98,12 +98,10 @@ class Survey(Inference):
 
     def _read_values(self) -> None:
         for pair in () if self.array else self._pairs():
-            words = self._is_words(pair)
-            for name in pair:
-                if words:
-                    self.words[name] = Words(self._most_names)
-                else:
-                    self.numbers[name] = Numbers()
+            if self._is_words(pair):
+                self.words |= {name: Words(self._most_names) for name in pair}
+            else:
+                self.numbers |= {name: Numbers() for name in pair}
         for name in () if self.options.actions else self.roles.decisions:
             if self._is_number(name):
                 self.ids[name] = Ids()

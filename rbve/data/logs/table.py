@@ -69,9 +69,8 @@ def _delimiter(start: str, options: LogOptions) -> tuple[str, list[str]]:
     if options.sign is not None:
         return options.sign, []
     sign = max(_SIGNS, key=lambda sign: _evidence(start, sign, options))  # the first of equals
-    if sign == ",":
-        return sign, []
-    return sign, [f"fields are separated by {_SIGNS[sign]}; pass --delimiter if that is wrong"]
+    note = f"fields are separated by {_SIGNS[sign]}; pass --delimiter if that is wrong"
+    return sign, [] if sign == "," else [note]
 
 
 def _evidence(start: str, sign: str, options: LogOptions) -> tuple[bool, bool, int]:
@@ -126,9 +125,7 @@ class _Lines(_Counted):
             if not fresh or len(data) > 3:
                 break
         try:
-            whole = (
-                len(data) if data.isascii() else codecs.utf_8_decode(data, "strict", not fresh)[1]
-            )
+            _, whole = codecs.utf_8_decode(data, "strict", not fresh)
         except UnicodeDecodeError as error:
             line = self.lines + self._blank + data.count(b"\n", 0, error.start)
             begin = max(data.rfind(b"\n", 0, error.start) + 1, error.start - 20)
@@ -216,11 +213,10 @@ class TextLog:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for block in self.texts(columns):
-            arrays = [
-                self.columns[name].cast(cleaned(block.column(name)), self.types[name])
-                for name in columns
-            ]
-            yield pa.record_batch(arrays, list(columns))
+            texts = {name: cleaned(block.column(name)) for name in columns}
+            yield pa.record_batch(
+                {name: self.columns[name].cast(texts[name], self.types[name]) for name in columns}
+            )
 
     def texts(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Blocks of rows, every column as text."""
@@ -257,29 +253,25 @@ class TextLog:
             )
         self._ragged.clear()
 
-    def _skip_ragged(self, row: Any) -> str:
-        self._ragged.append(row)
-        return "skip"
-
     def _reader(self, stream: _Lines, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # Columns go by number within Arrow, which wants different names.
         keys = [str(index) for index in range(len(self.names))]
         convert = arrow_csv.ConvertOptions(
-            column_types={key: pa.string() for key in keys},
+            column_types=dict.fromkeys(keys, pa.string()),
             include_columns=[keys[self.names.index(name)] for name in columns],
             null_values=list(NULLS),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
         read = arrow_csv.ReadOptions(
-            use_threads=False,
-            block_size=BLOCK,
-            column_names=keys,
-            skip_rows_after_names=self._skip,
+            use_threads=False, block_size=BLOCK, column_names=keys, skip_rows_after_names=self._skip
         )
+
+        def skip(row: Any) -> str:
+            self._ragged.append(row)
+            return "skip"
+
         parse = arrow_csv.ParseOptions(
-            delimiter=self.delimiter,
-            newlines_in_values=True,
-            invalid_row_handler=self._skip_ragged,
+            delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=skip
         )
         return iter(arrow_csv.open_csv(stream, read, parse, convert))

@@ -53,7 +53,10 @@ class TextColumn:
             The block as numbers, None once the column cannot be one of numbers.
         """
         if self.format is not None:
-            self._add_times(texts, first)
+            wrong = pc.and_(pc.is_valid(texts), pc.is_null(times(texts, self.format)))
+            if self.word is None and pc.any(wrong).as_py():
+                self.word = _first(texts, wrong, first)
+                self.formats = _fitting(pc.unique(texts).drop_null(), _FORMATS)
             return None
         if self.word is None:
             # Casts that fail are slow, so none is tried that failed before.
@@ -81,20 +84,13 @@ class TextColumn:
             return False
         if self.word is None:
             self.word = _first(texts, pc.is_in(texts, words), first)
-        self.bools &= bool(pc.all(pc.is_in(pc.utf8_lower(words), _BOOLS)).as_py())
+        self.bools &= pc.all(pc.is_in(pc.utf8_lower(words), _BOOLS)).as_py()
         other = _pointed(words, "," if self.decimal == "." else ".")
         self.swapped = self.swapped and pc.all(pc.match_substring_regex(other, _NUMBER)).as_py()
         self.times = tuple(kind for kind in self.times if _numbers(words, kind) is not None)
         if not self.times:
             self.formats = _fitting(words, self.formats)
         return True
-
-    def _add_times(self, texts: pa.Array, first: int) -> None:
-        if self.word is None:
-            wrong = pc.and_(pc.is_valid(texts), pc.is_null(times(texts, self.format or "")))
-            if pc.any(wrong).as_py():
-                self.word = _first(texts, wrong, first)
-                self.formats = _fitting(pc.unique(texts).drop_null(), _FORMATS)
 
     def cast(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
         """Cleaned texts as the type settled on."""
@@ -105,9 +101,8 @@ class TextColumn:
         if kind in _TIMES:
             return texts.cast(kind) if self.format is None else times(texts, self.format)
         numbers = _pointed(texts, self.decimal)
-        return (pc.replace_substring_regex(numbers, r"^\+", "") if self.plus else numbers).cast(
-            kind
-        )
+        numbers = pc.replace_substring_regex(numbers, r"^\+", "") if self.plus else numbers
+        return numbers.cast(kind)
 
 
 def _first(texts: pa.Array, matching: pa.Array, first: int) -> _Cell:
@@ -174,11 +169,9 @@ def _microseconds(text: str, format: str) -> int | None:
 
 def _fitting(texts: pa.Array, formats: Iterable[str]) -> tuple[str, ...]:
     """Those formats that all texts are written in; a sample goes first."""
-    return tuple(
-        format
-        for format in formats
-        if not times(texts[:8], format).null_count and not times(texts, format).null_count
-    )
+    for some in (texts[:8], texts):
+        formats = [format for format in formats if not times(some, format).null_count]
+    return tuple(formats)
 
 
 def _advice(formats: tuple[str, ...]) -> str:
@@ -203,8 +196,7 @@ class Settler:
         self._kinds: dict[str, Kind] = {
             column: kind for kind in reversed(kinds) for _, column in roles.of_kind(kind)
         }
-        following = zip(roles["next_observation"], roles["observation"], strict=False)
-        self._declared_as = dict(following)
+        self._declared_as = dict(zip(roles["next_observation"], roles["observation"], strict=False))
 
     def type(self, name: str, seen: TextColumn) -> pa.DataType:
         """Roles come first: a column may have to be a number whatever it holds."""
@@ -221,15 +213,11 @@ class Settler:
         if kind == "amount":
             self._refuse(name, seen.word, f"and needs a number; {self._amend(seen.word.text)}")
             return pa.float64()
-        if not self._declared(name, kind):
+        # Whether the user said that the column holds names, numbers among them.
+        declared = self._declared_as.get(name, name) in self.options.categorical
+        if not declared and not (self.options.actions and kind == "decision"):
             self._refuse_unclear(name, seen, seen.word, kind)
         return pa.bool_() if seen.bools and seen.number is None else pa.string()
-
-    def _declared(self, name: str, kind: Kind | None) -> bool:
-        """Whether the user said that the column holds names, numbers among them."""
-        return self._declared_as.get(name, name) in self.options.categorical or (
-            bool(self.options.actions) and kind == "decision"
-        )
 
     def _time(self, name: str, seen: TextColumn, number: pa.DataType) -> pa.DataType:
         format = self.options.time_format
@@ -242,44 +230,34 @@ class Settler:
             return number
         if seen.number is None and seen.times:
             return seen.times[0]
-        self._refuse(
-            name,
-            seen.word,
-            "and needs a number, or a date as in 2024-05-31 14:00 in all rows; if these are times, "
-            f"{_advice(() if seen.times else seen.formats)}",
-        )
+        needs = "and needs a number, or a date as in 2024-05-31 14:00 in all rows"
+        advice = _advice(() if seen.times else seen.formats)
+        self._refuse(name, seen.word, f"{needs}; if these are times, {advice}")
         return number
 
     def _refuse_unclear(self, name: str, seen: TextColumn, word: _Cell, kind: Kind | None) -> None:
         """Words that may be a slip, or numbers or dates of another spelling."""
-        categorical = f"--categorical {name}"
+        categorical, amend = f"--categorical {name}", self._amend(word.text)
         if seen.number is not None:
-            remedy = f"pass {categorical}"
-            remedy = "declare the set with --actions" if kind == "decision" else remedy
-            self._refuse(
-                name,
-                word,
-                f"and a number ({seen.number.text}) in {self.report.place(seen.number.row)}; "
-                f"{self._amend(word.text)}, or, if these are names, {remedy}",
+            number, place = seen.number.text, self.report.place(seen.number.row)
+            names = (
+                "declare the set with --actions" if kind == "decision" else f"pass {categorical}"
             )
+            text = f"and a number ({number}) in {place}; {amend}, or, if these are names, {names}"
         elif kind == "decision":
             return
         elif seen.times or seen.formats:
             written = "" if seen.times else f" ({_advice(seen.formats)})"
-            self._refuse(
-                name,
-                word,
+            text = (
                 f"a date, which is neither a quantity nor a category; pass --time {name} if it "
                 f"orders the rows{written}, or leave it out of --observation, or pass "
-                f"{categorical} if these are names",
+                f"{categorical} if these are names"
             )
         elif seen.swapped:
-            self._refuse(
-                name,
-                word,
-                f"which is no number as it stands; {self._amend(word.text)}, or "
-                f"{categorical} if these are names",
-            )
+            text = f"which is no number as it stands; {amend}, or {categorical} if these are names"
+        else:
+            return
+        self._refuse(name, word, text)
 
     def _refuse(self, name: str, at: _Cell, text: str) -> None:
         place = self.report.place(at.row)
@@ -290,9 +268,8 @@ class Settler:
         decimal = self.options.decimal or "."
         other = "," if decimal == "." else "."
         number = re.match(_NUMBER, _pointed(pa.array([text]), other)[0].as_py())
-        if re.match(_THOUSANDS, text):
-            export = "thousands separators are not read: export the file without them"
-            if number:
-                return f"pass --decimal {other} if {other!r} stands before decimals ({export})"
-            return export
-        return f"pass --decimal {other} to read it" if number else "correct it"
+        if not re.match(_THOUSANDS, text):
+            return f"pass --decimal {other} to read it" if number else "correct it"
+        export = "thousands separators are not read: export the file without them"
+        decimals = f"pass --decimal {other} if {other!r} stands before decimals ({export})"
+        return decimals if number else export

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,21 +19,16 @@ from rbve.data.source import Source
 from rbve.files import refuse_to_overwrite, replacing
 
 # Column names that mean something to the reader, so features need others.
-_RESERVED = tuple(ROLES)
 _PREFIXES = ("legal:", "legal_", "next_legal:", "next_legal_", "next_observation_")
 
 
-class _WrittenRows(NamedTuple):
-    """Which rows of a part are written, and what is known in each."""
+def _rows_of(part: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """All rows but fillers, unless one holds what no reader could guess, as a next action.
 
-    chosen: np.ndarray  # rows of the part
-    final: np.ndarray  # bool: the row holds a final observation and no decision
-    observed: np.ndarray  # bool: False in the final row of an episode whose end was not seen
-    episode: np.ndarray  # index of the episode within the part
-
-
-def _rows_of(part: Dataset) -> _WrittenRows:
-    """All rows but fillers, unless one holds what no reader could guess, as a next action."""
+    Returns:
+        Rows of the part; which hold a final observation and no decision; which hold an observation,
+        so all but final rows whose end was not seen; the index of their episode.
+    """
     last = part.offsets[1:] - 1
     final = np.zeros(len(part.action), bool)
     final[last] = True
@@ -48,19 +43,18 @@ def _rows_of(part: Dataset) -> _WrittenRows:
             written[last[~repeats]] = True
     index = np.flatnonzero(written)
     episode = np.repeat(np.arange(part.num_episodes), np.diff(part.offsets))
-    return _WrittenRows(index, final[index], observed[index], episode[index])
+    return index, final[index], observed[index], episode[index]
 
 
 def table(part: Dataset, first: int, flat: bool) -> pa.Table:
     """`first` numbers the first episode; `flat` spreads arrays over columns."""
-    rows = _rows_of(part)
-    index, final, episode = rows.chosen, rows.final, rows.episode
+    index, final, observed, episode = _rows_of(part)
     ends = index == part.offsets[1:][episode] - 2  # rows of last decisions
     terminated = part.terminated[episode]
     columns: dict[str, Any] = {
         "episode": first + episode,
         "time": index - part.offsets[:-1][episode],
-        **observation(part, rows, flat),
+        **_observation(part, index, observed, flat),
         "action": _decisions(part.action[index], part.actions),
         "reward": pa.array(part.reward[index], mask=final),
         "terminated": pa.array(ends & terminated, mask=final),
@@ -79,7 +73,10 @@ def table(part: Dataset, first: int, flat: bool) -> pa.Table:
 
 def observation_names(part: Dataset, flat: bool) -> tuple[str, ...]:
     if part.features is not None:
-        names = tuple(map(_column_name, part.features.names))
+        names = tuple(
+            f"observation_{name}" if name in ROLES or name.startswith(_PREFIXES) else name
+            for name in part.features.names
+        )
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(
@@ -91,16 +88,11 @@ def observation_names(part: Dataset, flat: bool) -> tuple[str, ...]:
     return tuple(f"observation_{index}" for index in range(int(np.prod(part.obs_shape))))
 
 
-def _column_name(feature: str) -> str:
-    if feature in _RESERVED or feature.startswith(_PREFIXES):
-        return f"observation_{feature}"
-    return feature
-
-
-def observation(part: Dataset, rows: _WrittenRows, flat: bool) -> dict[str, pa.Array]:
-    obs = np.asarray(part.obs[rows.chosen])
-    names = observation_names(part, flat)
-    mask = None if rows.observed.all() else ~rows.observed
+def _observation(
+    part: Dataset, index: np.ndarray, observed: np.ndarray, flat: bool
+) -> dict[str, pa.Array]:
+    obs, names = np.asarray(part.obs[index]), observation_names(part, flat)
+    mask = None if observed.all() else ~observed
     if part.features is None and not flat and part.obs_shape:
         size = int(np.prod(part.obs_shape))
         values = pa.array(np.ascontiguousarray(obs).reshape(-1))
@@ -109,17 +101,16 @@ def observation(part: Dataset, rows: _WrittenRows, flat: bool) -> dict[str, pa.A
     columns = obs.reshape(len(obs), -1)
     if flat and columns.dtype == np.bool_:  # as text they would be words
         columns = columns.astype(np.uint8)
-    arrays = {}
-    for index, name in enumerate(names):
-        values = columns[:, index]
-        if part.features is not None and part.features.columns[index].kind == "category":
-            arrays[name] = words(values, part.features.columns[index].categories, mask)
-        else:
-            arrays[name] = pa.array(np.ascontiguousarray(values), mask=mask)
-    return arrays
+    features = (None,) * len(names) if part.features is None else part.features.columns
+    return {
+        name: _words(cells, feature.categories, mask)
+        if feature is not None and feature.kind == "category"
+        else pa.array(np.ascontiguousarray(cells), mask=mask)
+        for name, cells, feature in zip(names, columns.T, features, strict=True)
+    }
 
 
-def words(codes: np.ndarray, names: tuple[str, ...], mask: np.ndarray | None) -> pa.Array:
+def _words(codes: np.ndarray, names: tuple[str, ...], mask: np.ndarray | None) -> pa.Array:
     if codes.dtype.kind == "f" and (gaps := np.isnan(codes)).any():
         mask = gaps if mask is None else mask | gaps
         codes = np.where(gaps, 0, codes)
@@ -130,18 +121,15 @@ def words(codes: np.ndarray, names: tuple[str, ...], mask: np.ndarray | None) ->
 
 
 def _decisions(ids: np.ndarray, names: tuple[str, ...]) -> pa.Array:
-    empty = ids < 0
-    if names == tuple(map(str, range(len(names)))):
-        return pa.array(ids.astype(np.int64), mask=empty)
-    return pa.array(names, pa.string()).take(pa.array(ids.astype(np.int64), mask=empty))
+    cells = pa.array(ids.astype(np.int64), mask=ids < 0)
+    by_id = names == tuple(map(str, range(len(names))))
+    return cells if by_id else pa.array(names, pa.string()).take(cells)
 
 
 def _masks(legal: np.ndarray, actions: tuple[str, ...], flat: bool) -> dict[str, pa.Array]:
     if flat:
-        return {
-            f"legal:{name}": pa.array(np.ascontiguousarray(legal[:, index]))
-            for index, name in enumerate(actions)
-        }
+        columns = map(np.ascontiguousarray, legal.T)
+        return {f"legal:{n}": pa.array(column) for n, column in zip(actions, columns, strict=True)}
     values = pa.array(np.ascontiguousarray(legal).reshape(-1))
     return {"legal": pa.FixedSizeListArray.from_arrays(values, len(actions))}
 
@@ -159,8 +147,7 @@ def write_file(
     """
     check = functools.partial(refuse_to_overwrite, path, overwrite)
     with replacing(path, check) as partial, open(partial, "wb") as file, ExitStack() as stack:
-        episodes = 0
-        writer = None
+        episodes, writer = 0, None
         for part in source.parts:
             check_values(part, f"{path}: ", episodes)
             rows = table(part, episodes, flat)
