@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -69,29 +68,20 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
         for each in (own, own.online)
     }
     order = {"cartpole": 0, "mountain_car": 1}
-    return sorted(
-        wanted,
-        key=lambda r: (
-            *(r.expert is not None, r.seed > 0, -r.steps),
-            *(order.get(r.env, 2), r.env, r.noise, r.seed),
-        ),
-    )
+
+    def place(r: Recording) -> tuple[Any, ...]:
+        first = (r.expert is not None, r.seed > 0, -r.steps)
+        return *first, order.get(r.env, 2), r.env, r.noise, r.seed
+
+    return sorted(wanted, key=place)
 
 
 def recording(data: Data, scale: Scale, seed: int) -> Recording:
     episodes = max(1, round(default_episodes(data.env) * scale.episodes))
     full = (r2d2_options if data.memory else dqn).default_options(data.env).steps
     steps = round(full * scale.episodes)
-    return Recording(
-        data.env,
-        data.noise,
-        data.expert,
-        seed,
-        episodes,
-        steps,
-        data.script,
-        data.memory,
-    )
+    kind = (data.env, data.noise, data.expert)
+    return Recording(*kind, seed, episodes, steps, data.script, data.memory)
 
 
 def record_all(
@@ -114,12 +104,8 @@ def record_all(
             record_one(each, out, on_progress)
 
     for experts in (False, True):
-        missing = [
-            each
-            for each in wanted
-            if (each.expert is not None) == experts and not is_recorded(each.folder(out))
-        ]
-        on_all_devices(one, missing)
+        due = [each for each in wanted if (each.expert is not None) == experts]
+        on_all_devices(one, [each for each in due if not is_recorded(each.folder(out))])
 
 
 def _check_sizes(wanted: Sequence[Recording], out: Path) -> None:
@@ -148,25 +134,16 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
         on_progress(each, progress.share - seen, progress.last_return)
         seen = progress.share
 
-    plan = RecordingPlan(
-        each.env,
-        each.folder(out),
-        None if each.steps else each.episodes,
-        each.steps or None,
-        noise=each.noise,
-        seed=each.seed,
-        overwrite=True,
-    )
     asked = "r2d2" if each.memory else "online"
-    if each.expert is not None or each.script is not None:
-        plan = replace(plan, episodes=each.episodes, steps=None)
+    more: dict[str, Any] = {"steps": each.steps} if each.steps else {"episodes": each.episodes}
     if each.expert is not None:
         online = each.online.folder(out)
-        asked = str(online / EXPERT)
-        reference = _learned_by(online)["reference"]
-        plan = replace(plan, epsilon=each.expert, reference=reference)
+        asked, reference = str(online / EXPERT), _learned_by(online)["reference"]
+        more = {"episodes": each.episodes, "epsilon": each.expert, "reference": reference}
     elif each.script is not None:
-        asked, plan = "script", replace(plan, epsilon=each.script)
+        asked, more = "script", {"episodes": each.episodes, "epsilon": each.script}
+    more |= {"noise": each.noise, "seed": each.seed, "overwrite": True}
+    plan = RecordingPlan(each.env, each.folder(out), **more)
     record(choose(Asked(asked), plan), plan, note)
 
 

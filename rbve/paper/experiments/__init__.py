@@ -136,12 +136,17 @@ class Theory:
     paper: str
 
 
+def scales(**sizes: tuple[Any, ...]) -> tuple[Scale, ...]:
+    """name=(datasets, steps, episodes, settings, evaluations, ...) in the order of Scale."""
+    return tuple(replace(Scale(*each), name=name) for name, each in sizes.items())
+
+
 SCALES = {
-    scale.name: scale
-    for scale in (
-        Scale(2, 10_000, episodes=0.25, settings=2, evaluations=5, eval_episodes=20, name="quick"),
-        Scale(5, 100_000, episodes=1.0, settings=5, evaluations=10, name="desk"),
-        Scale(5, 2_000_000, episodes=1.0, settings=10, evaluations=20, name="paper"),
+    each.name: each
+    for each in scales(
+        quick=(2, 10_000, 0.25, 2, 5, 20),
+        desk=(5, 100_000, 1.0, 5, 10),
+        paper=(5, 2_000_000, 1.0, 10, 20),
     )
 }
 

@@ -7,7 +7,9 @@ counts only if the agents that recorded it came half way from random to the best
 
 from __future__ import annotations
 
-from rbve.paper.experiments import Data, Method, Scale
+from functools import partial
+
+from rbve.paper.experiments import Data, Experiment, Method, scales
 from rbve.training import presets
 
 # Best returns known, measured by tools/level_returns.py; of memory_len, the best there is.
@@ -20,20 +22,11 @@ BEST = {
     "xminigrid:MiniGrid-DoorKey-5x5": 0.9645,
 }
 SPEC = presets.load("small-memory")
-SCALES = (
-    Scale(
-        2, 1_000, episodes=0.1, settings=1, evaluations=2, eval_episodes=16, batch_size=8,
-        name="quick",
-    ),
-    Scale(
-        4, 5_000, episodes=1.0, settings=2, evaluations=5, eval_episodes=100, batch_size=8,
-        name="desk",
-    ),
-    Scale(
-        5, 50_000, episodes=4.0, settings=5, evaluations=20, eval_episodes=100, batch_size=8,
-        name="paper",
-    ),
-)  # fmt: skip
+SCALES = scales(
+    quick=(2, 1_000, 0.1, 1, 2, 16, 8),
+    desk=(4, 5_000, 1.0, 2, 5, 100, 8),
+    paper=(5, 50_000, 4.0, 5, 20, 100, 8),
+)
 # λ as in the paper, then stronger, with one of the learning rates and margins it tries. (It keeps
 # λ and tunes those two.)
 RANKING = ({"lam": 0.005}, {"lam": 0.1})
@@ -45,7 +38,7 @@ METHODS = (
     Method("bve"),
     Method("rbve", sweep=RANKING),
 )
-
-
-def levels(**choices: object) -> tuple[Data, ...]:
-    return tuple(Data(level, keep=1.0, memory=True, **choices) for level in BEST)  # type: ignore[arg-type]
+recorded = partial(Data, keep=1.0, memory=True)
+experiment = partial(
+    Experiment, measures=("normalised_return", "return"), scales=SCALES, spec=SPEC, best=BEST
+)

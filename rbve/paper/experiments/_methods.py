@@ -1,37 +1,30 @@
-"""The methods experiments share, each with the settings that are tried."""
+"""What experiments share: bsuite's data, and methods with the settings that are tried."""
 
 from __future__ import annotations
 
-from rbve.paper.experiments import Method, Settings
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+from rbve.paper.experiments import Data, Method, Settings
 
 RATES: tuple[Settings, ...] = tuple(
     {"learning_rate": rate} for rate in (3e-4, 1e-4, 1e-3, 8e-5, 3e-5)
 )
 # The paper's λ first; the learning rate is the paper's largest unless said.
 RANKING: tuple[Settings, ...] = (
-    {"lam": 0.005},
-    {"lam": 0.05},
-    {"lam": 0.5},
-    {"lam": 0.005, "learning_rate": 1e-4},
-    {"lam": 0.05, "learning_rate": 1e-4},
+    *({"lam": lam} for lam in (0.005, 0.05, 0.5)),
+    *({"lam": lam, "learning_rate": 1e-4} for lam in (0.005, 0.05)),
 )
 
-BC = Method("bc", sweep=RATES)
-FILTERED_BC = Method("filtered_bc", sweep=RATES)
-MC = Method("mc", sweep=RATES)
-DDQN = Method("dqn", sweep=RATES)
-BVE = Method("bve", sweep=RATES)
-REM = Method("rem", sweep=RATES)
+BC, FILTERED_BC, MC, DDQN, BVE, REM = (
+    Method(name, sweep=RATES) for name in ("bc", "filtered_bc", "mc", "dqn", "bve", "rem")
+)
 CQL = Method("cql", sweep=tuple({"alpha": alpha} for alpha in (0.01, 0.1, 0.05, 1.0, 0.005)))
+THRESHOLDS: tuple[Settings, ...] = tuple({"threshold": share} for share in (0.3, 0.1, 0.5))
 BCQ = Method(
     "bcq",
-    sweep=(
-        {"threshold": 0.3},
-        {"threshold": 0.1},
-        {"threshold": 0.5},
-        {"threshold": 0.3, "learning_rate": 1e-4},
-        {"threshold": 0.3, "learning_rate": 1e-3},
-    ),
+    sweep=THRESHOLDS + tuple({"threshold": 0.3, "learning_rate": rate} for rate in (1e-4, 1e-3)),
 )
 # One setting, N = N' = 8: at 64 it takes as long as all the others together on a CPU.
 IQN = Method("iqn", settings={"samples": 8, "act_samples": 8})
@@ -42,6 +35,13 @@ RDQN = Method("rdqn", sweep=RANKING)
 RBVE_PAPER = Method("rbve", settings={"normalise": "none", "lam": 0.005})
 
 ALL = (BC, FILTERED_BC, MC, DDQN, CQL, REM, BCQ, IQN, BVE, RBVE, RBVE_PAPER, RDQN)
+
+
+def bsuite(**varied: Iterable[Any]) -> tuple[Data, ...]:
+    """Its environments, each with every combination of the choices."""
+    envs = ("catch", "cartpole", "mountain_car")
+    grid = product(envs, *varied.values())
+    return tuple(Data(env, **dict(zip(varied, each, strict=True))) for env, *each in grid)
 
 
 def fixed(algorithm: str, **settings: object) -> Method:

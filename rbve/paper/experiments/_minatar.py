@@ -8,24 +8,18 @@ three times the random policy's return.
 
 from __future__ import annotations
 
-from rbve.paper.experiments import Data, Scale
+from functools import partial
+
+from rbve.paper.experiments import Data, Experiment, scales
 
 GAMES = tuple(f"minatar:{game}" for game in ("breakout", "space_invaders"))
-LEARNED = 3.0  # late returns over random ones
-SCALES = (
-    Scale(
-        2, 2_000, episodes=0.2, settings=1, evaluations=2, eval_episodes=16, batch_size=32,
-        name="quick",
-    ),
-    Scale(
-        4, 10_000, episodes=0.5, settings=1, evaluations=5, eval_episodes=64, batch_size=32,
-        name="desk",
-    ),
-    Scale(
-        5, 2_000_000, episodes=2.0, settings=10, evaluations=20, eval_episodes=100,
-        batch_size=128, name="paper",
-    ),
-)  # fmt: skip
+SCALES = scales(
+    quick=(2, 2_000, 0.2, 1, 2, 16, 32),
+    desk=(4, 10_000, 0.5, 1, 5, 64, 32),
+    paper=(5, 2_000_000, 2.0, 10, 20, 100, 128),
+)
+# `learned`: late returns over random ones.
+experiment = partial(Experiment, scales=SCALES, learned=3.0)
 
 
 def games(**choices: object) -> tuple[Data, ...]:

@@ -5,23 +5,14 @@ with a tenth of its actions random, and methods learn from the frames alone. Con
 padding take six tenths of the multiplications of the paper's.
 """
 
-from rbve.paper.experiments import Data, Experiment, Scale
+from rbve.paper.experiments import Data, Experiment, scales
 from rbve.paper.experiments._methods import fixed
 
-SCALES = (
-    Scale(
-        1, 1_000, episodes=0.004, settings=1, evaluations=2, eval_episodes=2, batch_size=32,
-        name="quick",
-    ),
-    Scale(
-        1, 10_000, episodes=0.04, settings=1, evaluations=5, eval_episodes=8, batch_size=32,
-        name="desk",
-    ),
-    Scale(
-        5, 2_000_000, episodes=1.0, settings=1, evaluations=20, eval_episodes=100,
-        batch_size=256, name="paper",
-    ),
-)  # fmt: skip
+SCALES = scales(
+    quick=(1, 1_000, 0.004, 1, 2, 2, 32),
+    desk=(1, 10_000, 0.04, 1, 5, 8, 32),
+    paper=(5, 2_000_000, 1.0, 1, 20, 100, 256),
+)
 
 EXPERIMENT = Experiment(
     question="Which methods learn to box from frames of a player that errs?",

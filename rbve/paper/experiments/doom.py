@@ -5,24 +5,15 @@ A player that is told where the monster is is recorded with a quarter of its act
 learn from the frames alone.
 """
 
-from rbve.paper.experiments import Data, Experiment, Scale
+from rbve.paper.experiments import Data, Experiment, scales
 from rbve.paper.experiments._methods import fixed
 
 # At so few updates steps / 800 would copy the target after each, and values did not get anywhere.
-SCALES = (
-    Scale(
-        1, 50, episodes=0.02, settings=1, evaluations=2, eval_episodes=8, batch_size=4,
-        target_period=10, name="quick",
-    ),
-    Scale(
-        3, 1_500, episodes=0.3, settings=1, evaluations=5, eval_episodes=50, batch_size=8,
-        target_period=100, name="desk",
-    ),
-    Scale(
-        5, 50_000, episodes=2.0, settings=1, evaluations=20, eval_episodes=100, batch_size=8,
-        target_period=400, name="paper",
-    ),
-)  # fmt: skip
+SCALES = scales(
+    quick=(1, 50, 0.02, 1, 2, 8, 4, 10),
+    desk=(3, 1_500, 0.3, 1, 5, 50, 8, 100),
+    paper=(5, 50_000, 2.0, 1, 20, 100, 8, 400),
+)
 
 EXPERIMENT = Experiment(
     question="Which methods with memory learn to shoot from frames of a player that errs?",
@@ -30,14 +21,6 @@ EXPERIMENT = Experiment(
     data=(Data("vizdoom:basic", keep=1.0, script=0.25),),
     methods=(fixed("bc"), fixed("dqn"), fixed("bve"), fixed("rbve", lam=1.0)),
     figure="methods",
-    measures=("return",),
     scales=SCALES,
-    spec={
-        "memory": 128,
-        "sequence": 10,
-        "burn_in": 5,
-        "n_step": 5,
-        "gamma": 0.997,
-        "final_evaluations": 2,
-    },
+    spec=dict(memory=128, sequence=10, burn_in=5, n_step=5, gamma=0.997, final_evaluations=2),
 )

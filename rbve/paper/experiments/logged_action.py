@@ -1,16 +1,12 @@
 """Which action is logged under noise: the one chosen or the one executed."""
 
-from rbve.paper.experiments import Data, Experiment
-from rbve.paper.experiments._methods import fixed
+from rbve.paper.experiments import Experiment
+from rbve.paper.experiments._methods import bsuite, fixed
 
 EXPERIMENT = Experiment(
     question="Under noise, does it matter whether the log holds actions chosen or executed?",
     paper="Silent; the appendix 'BSuite Dataset' replaces actions in the environment",
-    data=tuple(
-        Data(env, noise=0.25, action=action)
-        for env in ("catch", "cartpole", "mountain_car")
-        for action in ("chosen", "executed")
-    ),
+    data=bsuite(noise=(0.25,), action=("chosen", "executed")),
     methods=(fixed("dqn"), fixed("bve"), fixed("rbve"), fixed("bc")),
     figure="against",
     against="action",

@@ -1,16 +1,11 @@
 """Memory for DeepMind Lab: which method scores best where little is seen at a time?"""
 
-from rbve.paper.experiments import Experiment
-from rbve.paper.experiments._memory import BEST, METHODS, SCALES, SPEC, levels
+from rbve.paper.experiments._memory import BEST, METHODS, experiment, recorded
 
-EXPERIMENT = Experiment(
+EXPERIMENT = experiment(
     question="Which recurrent method scores best on levels that have to be remembered?",
     paper="Figure 'DeepMind Lab Results' and the appendix's table; here levels that run on a CPU",
-    data=levels(),
+    data=tuple(map(recorded, BEST)),
     methods=METHODS,
     figure="methods",
-    measures=("normalised_return", "return"),
-    scales=SCALES,
-    spec=SPEC,
-    best=BEST,
 )

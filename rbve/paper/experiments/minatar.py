@@ -1,16 +1,13 @@
 """MinAtar for Atari: which method learns best from a tenth of the data?"""
 
-from rbve.paper.experiments import Experiment
 from rbve.paper.experiments._methods import ALL
-from rbve.paper.experiments._minatar import LEARNED, SCALES, games
+from rbve.paper.experiments._minatar import experiment, games
 
-EXPERIMENT = Experiment(
+EXPERIMENT = experiment(
     question="Which method scores best on boards: the ablation and the baselines of the paper?",
     paper="Figures 'Atari offline policy selection games' and 'Atari ablations'; here MinAtar",
     data=games(),
     methods=ALL,
     figure="methods",
     measures=("normalised_return", "return", "overestimation"),
-    scales=SCALES,
-    learned=LEARNED,
 )

@@ -1,10 +1,9 @@
 """MinAtar, strength of the ranking term: λ against action gap, over-estimation and score."""
 
-from rbve.paper.experiments import Experiment
 from rbve.paper.experiments._methods import STRENGTHS
-from rbve.paper.experiments._minatar import LEARNED, SCALES, games
+from rbve.paper.experiments._minatar import experiment, games
 
-EXPERIMENT = Experiment(
+EXPERIMENT = experiment(
     question="On boards, does a larger λ widen the action gap and lower over-estimation?",
     paper="Appendix 'On the Effects of Regularization', two figures; here MinAtar",
     data=games(),
@@ -12,6 +11,4 @@ EXPERIMENT = Experiment(
     figure="against",
     against="lam",
     measures=("action_gap", "overestimation", "normalised_return"),
-    scales=SCALES,
-    learned=LEARNED,
 )

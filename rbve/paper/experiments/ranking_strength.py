@@ -1,12 +1,12 @@
 """Strength of the ranking term: what λ does to the action gap, over-estimation and score."""
 
-from rbve.paper.experiments import Data, Experiment
-from rbve.paper.experiments._methods import STRENGTHS
+from rbve.paper.experiments import Experiment
+from rbve.paper.experiments._methods import STRENGTHS, bsuite
 
 EXPERIMENT = Experiment(
     question="Does a larger λ widen the action gap and lower over-estimation?",
     paper="Appendix 'On the Effects of Regularization', two figures",
-    data=tuple(Data(env) for env in ("catch", "cartpole", "mountain_car")),
+    data=bsuite(),
     methods=STRENGTHS,
     figure="against",
     against="lam",
