@@ -71,6 +71,9 @@ class Final:
         return parsed(self.settings).get(name)
 
 
+Finals = Sequence[Final]
+
+
 @cache
 def parsed(settings: str) -> dict[str, Any]:
     """Asked for very often, of few different settings; not to be changed."""
@@ -123,7 +126,7 @@ def over_behaviour(run: Run, values: dict[str, float]) -> dict[str, float]:
     return {GAIN: values[SCORE] - 100.0 * (behaviour - random) / (reference - random)}
 
 
-def by_setting(found: Sequence[Final], measure: str) -> dict[str, dict[int, float]]:
+def by_setting(found: Finals, measure: str) -> dict[str, dict[int, float]]:
     """setting -> dataset -> value, of the settings that ran on all datasets."""
     table: dict[str, dict[int, float]] = {}
     for each in found:
@@ -133,14 +136,14 @@ def by_setting(found: Sequence[Final], measure: str) -> dict[str, dict[int, floa
     return {name: values for name, values in table.items() if set(values) == datasets}
 
 
-def on_other_datasets(found: Sequence[Final], measure: str, choose_by: str) -> dict[int, float]:
+def on_other_datasets(found: Finals, measure: str, choose_by: str) -> dict[int, float]:
     """dataset -> value of the setting that is best on the others; one setting needs no choice."""
     reported = by_setting(found, measure)
     chosen = chosen_on_others(found, measure, choose_by)
     return {seed: reported[setting][seed] for seed, setting in chosen.items()}
 
 
-def chosen_on_others(found: Sequence[Final], measure: str, choose_by: str) -> dict[int, str]:
+def chosen_on_others(found: Finals, measure: str, choose_by: str) -> dict[int, str]:
     """dataset -> the setting that is best on the others."""
     chosen_by, reported = by_setting(found, choose_by), by_setting(found, measure)
     settings = sorted(set(chosen_by) & set(reported))
@@ -157,13 +160,13 @@ def chosen_on_others(found: Sequence[Final], measure: str, choose_by: str) -> di
     return result
 
 
-def best_of_all(found: Sequence[Final], measure: str, choose_by: str) -> dict[int, float]:
+def best_of_all(found: Finals, measure: str, choose_by: str) -> dict[int, float]:
     """dataset -> value of the setting with the best mean over all datasets, as the paper chose."""
     best = best_setting(found, measure, choose_by)
     return {} if best is None else by_setting(found, measure)[best]
 
 
-def best_setting(found: Sequence[Final], measure: str, choose_by: str) -> str | None:
+def best_setting(found: Finals, measure: str, choose_by: str) -> str | None:
     """The setting with the best mean over all datasets; None where none ran on all of them."""
     chosen_by, reported = by_setting(found, choose_by), by_setting(found, measure)
     settings = sorted(set(chosen_by) & set(reported))

@@ -82,22 +82,13 @@ def _enlarged(frame: np.ndarray) -> np.ndarray:
 def png(image: np.ndarray) -> bytes:
     """Of (H, W, 3) bytes; plain enough to need no package."""
     height, width, _ = image.shape
-    lines = np.zeros((height, 1 + 3 * width), np.uint8)  # each begins with its filter, none
-    lines[:, 1:] = image.reshape(height, -1)
+    lines = np.pad(image.reshape(height, -1), ((0, 0), (1, 0)))  # each begins with its filter, none
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"".join(
-        [
-            b"\x89PNG\r\n\x1a\n",
-            chunk(b"IHDR", header),
-            chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)),
-            chunk(b"IEND", b""),
-        ]
+    chunks = (b"IHDR" + header, b"IDAT" + zlib.compress(lines.tobytes(), 9), b"IEND")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(each) - 4) + each + struct.pack(">I", zlib.crc32(each))
+        for each in chunks
     )
-
-
-def chunk(kind: bytes, content: bytes) -> bytes:
-    checked = kind + content
-    return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
 
 
 def read_strips(out: Path) -> dict[str, bytes]:

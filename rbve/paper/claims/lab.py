@@ -12,7 +12,7 @@ from statistics import fmean
 from rbve.paper import printed as paper
 from rbve.paper.claims import LAB, Claim
 from rbve.paper.claims._words import standard
-from rbve.paper.finals import Final
+from rbve.paper.finals import Finals
 from rbve.paper.judging.rules import Rule, better, better_everywhere, reaches
 from rbve.paper.judging.verdicts import Judgement, not_run
 
@@ -36,7 +36,7 @@ _lab = partial(Claim, here=LAB, experiment="")
 def table_then(contradictions: Sequence[str], rule: Rule) -> Rule:
     """By runs where there are any; without them, by what the paper's table holds against it."""
 
-    def judge(finals: Sequence[Final]) -> Judgement:
+    def judge(finals: Finals) -> Judgement:
         if finals:
             return rule(finals)
         if contradictions:

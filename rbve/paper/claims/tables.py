@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 from rbve.paper import printed as paper
 from rbve.paper.claims import ATARI, OWN_TABLES, Claim
 from rbve.paper.claims._words import BASELINES, standard
-from rbve.paper.finals import Final
+from rbve.paper.finals import Finals
 from rbve.paper.judging.rules import Rule, better
 from rbve.paper.judging.verdicts import Judgement, Verdict, not_run
 
@@ -36,6 +35,13 @@ LAB = {
     "rooms_watermaze": Size(3, 363.3),
 }
 
+LEVELS = len({row.noise for row in paper.BSUITE_DATA})  # of noise
+LISTED = {row.env: row.episodes for row in paper.BSUITE_DATA if row.noise == 0}
+WHOLE = ", ".join(env for env, count in LISTED.items() if count == RECORDED[env])
+SHARES = ", ".join(f"{env} {count} of {RECORDED[env]}" for env, count in sorted(LISTED.items()))
+LENGTH = next(row.length for row in paper.BSUITE_DATA if row.env == "catch")
+FIRST, SECOND = sorted(paper.ATARI_MEDIANS.items(), key=lambda each: -each[1])[:2]
+
 _own = partial(Claim, here=OWN_TABLES, experiment="")
 
 
@@ -48,51 +54,7 @@ def contradicted(words: str, by: str = "table", verdict: Verdict = "not reproduc
     return settled(verdict, f"contradicted by its own {by}{words}")
 
 
-def agents() -> Rule:
-    levels = len({row.noise for row in paper.BSUITE_DATA})
-    return contradicted(f": {levels} levels × 5 seeds make {5 * levels}")
-
-
-def subsampled() -> Rule:
-    listed = {row.env: row.episodes for row in paper.BSUITE_DATA if row.noise == 0}
-    words = [f"{env} {count} of {RECORDED[env]}" for env, count in sorted(listed.items())]
-    whole = [env for env, count in listed.items() if count == RECORDED[env]]
-    return contradicted(f" for {', '.join(whole)}: {', '.join(words)}", verdict="partly")
-
-
-def run_length() -> Rule:
-    own = SEEKAVOID.steps / SEEKAVOID.datasets
-    return contradicted(
-        f": {SEEKAVOID.steps:g} million steps in {SEEKAVOID.datasets} "
-        f"runs make {own:.3g} million each; RL Unplugged released 3 of the runs",
-    )
-
-
-def transitions() -> Rule:
-    words = ", ".join(f"{level} {size.steps:g} in {size.datasets}" for level, size in LAB.items())
-    return contradicted(f": millions of steps in so many datasets: {words}")
-
-
-def first_update() -> Rule:
-    length = next(row.length for row in paper.BSUITE_DATA if row.env == "catch")
-    steps = RECORDED["catch"] * length
-    return contradicted(
-        f": catch has {RECORDED['catch']} episodes of {length} "
-        f"steps, {steps:,} in all, and its agent would never learn",
-        "numbers",
-    )
-
-
-def significantly() -> Rule:
-    first, second = sorted(paper.ATARI_MEDIANS.items(), key=lambda each: -each[1])[:2]
-    return settled(
-        "not run",
-        f"its own table: {first[0]} {first[1]:g}, {second[0]} {second[1]:g}, without errors or "
-        f"seeds, so it cannot tell; {NEEDS}",
-    )
-
-
-def best_on_atari(finals: Sequence[Final]) -> Judgement:
+def best_on_atari(finals: Finals) -> Judgement:
     """Only games can tell."""
     rivals = ("BC", *BASELINES, "IQN", "R-DQN")
     return better("R-BVE", rivals, standard)(finals) if finals else not_run(NEEDS)
@@ -113,42 +75,57 @@ CLAIMS = (
         "25 agents were recorded per bsuite game",
         "appendix 'BSuite Dataset'",
         "levels of noise in its table × 5 seeds",
-        agents(),
+        contradicted(f": {LEVELS} levels × 5 seeds make {5 * LEVELS}"),
         printed="25",
     ),
     _own(
         "10% of the recorded bsuite data is used",
         "appendix 'BSuite Dataset'",
         "episodes in its table against the episodes its text says were recorded",
-        subsampled(),
+        contradicted(f" for {WHOLE}: {SHARES}", verdict="partly"),
         printed="cartpole 1000, catch 200, mountain_car 50 episodes",
     ),
     _own(
         "Online DQN on bsuite learns once 20,000 steps are recorded",
         "appendix 'bsuite Hyperparameters'",
         "against the episodes its text says were recorded, and their length in its table",
-        first_update(),
+        contradicted(
+            f": catch has {RECORDED['catch']} episodes of {LENGTH} steps, "
+            f"{RECORDED['catch'] * LENGTH:,} in all, and its agent would never learn",
+            "numbers",
+        ),
         printed="min replay size 20,000",
     ),
     _own(
         "Training runs on seekavoid_arena_01 took 50 million steps",
         "appendix 'DeepMind Lab Dataset'",
         "against its table: steps by datasets, one for each run",
-        run_length(),
+        contradicted(
+            f": {SEEKAVOID.steps:g} million steps in {SEEKAVOID.datasets} runs make "
+            f"{SEEKAVOID.steps / SEEKAVOID.datasets:.3g} million each; RL Unplugged released 3 of "
+            "the runs"
+        ),
         printed="50 million; 5 datasets, 200.1 million steps",
     ),
     _own(
         "300 million transitions of an online R2D2 were used on DeepMind Lab",
         "section 'DeepMind Lab Experiments'",
         "against its table of datasets",
-        transitions(),
+        contradicted(
+            ": millions of steps in so many datasets: "
+            + ", ".join(f"{level} {size.steps:g} in {size.datasets}" for level, size in LAB.items())
+        ),
         printed="300 million",
     ),
     _own(
         "R-BVE outperforms the others significantly over 37 Atari games",
         "appendix 'Atari Offline Policy Selection Results'",
         "its table's first against its second",
-        significantly(),
+        settled(
+            "not run",
+            f"its own table: {FIRST[0]} {FIRST[1]:g}, {SECOND[0]} {SECOND[1]:g}, without errors or "
+            f"seeds, so it cannot tell; {NEEDS}",
+        ),
         printed=MEDIANS,
     ),
     _own(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rbve.paper.finals import SCORE, Final, Problem, aligned, on_other_datasets
+from rbve.paper.finals import SCORE, Final, Finals, Problem, aligned, on_other_datasets
 from rbve.report import labels
 from rbve.report.across import Interval, mean_interval
 from rbve.report.statistics import Floats
@@ -68,7 +68,7 @@ NORMALISED_SCORE = Quantity()
 
 
 def values(
-    finals: Sequence[Final], method: Method, problem: Problem, measure: str = SCORE
+    finals: Finals, method: Method, problem: Problem, measure: str = SCORE
 ) -> dict[int, float]:
     """dataset -> value, the setting chosen by score on the other datasets."""
     matches = pick(method).matches
@@ -76,11 +76,11 @@ def values(
     return on_other_datasets(own, measure, SCORE)
 
 
-def problems(finals: Sequence[Final], where: Where) -> list[Problem]:
+def problems(finals: Finals, where: Where) -> list[Problem]:
     return sorted({each.problem for each in finals if where(each.problem)}, key=lambda p: p.label)
 
 
-def matched(finals: Sequence[Final], there: Where, here: Where) -> list[Kinds]:
+def matched(finals: Finals, there: Where, here: Where) -> list[Kinds]:
     """Two kinds of data each, of one environment."""
     return [
         (first, second)
@@ -91,7 +91,7 @@ def matched(finals: Sequence[Final], there: Where, here: Where) -> list[Kinds]:
 
 
 def differences(
-    finals: Sequence[Final], pairs: Pairs, where: Where, quantity: Quantity = NORMALISED_SCORE
+    finals: Finals, pairs: Pairs, where: Where, quantity: Quantity = NORMALISED_SCORE
 ) -> dict[str, Interval]:
     """First − second of each pair that some kind of data has."""
     kinds = [(problem, problem) for problem in problems(finals, where)]
@@ -100,7 +100,7 @@ def differences(
 
 
 def gaps(
-    finals: Sequence[Final],
+    finals: Finals,
     pair: tuple[Method, Method],
     kinds: Sequence[Kinds],
     quantity: Quantity = NORMALISED_SCORE,
@@ -116,7 +116,7 @@ def gaps(
 
 
 def excess(
-    finals: Sequence[Final],
+    finals: Finals,
     pair: tuple[Method, Method],
     kinds: Sequence[Kinds],
     fold: Callable[[Floats], Floats] = identity,

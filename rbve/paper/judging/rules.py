@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from itertools import pairwise
 from typing import Concatenate, ParamSpec
 
 import numpy as np
 
-from rbve.paper.finals import SCORE, Final
+from rbve.paper.finals import SCORE, Finals
 from rbve.paper.judging import effects as of
 from rbve.paper.judging.effects import NORMALISED_SCORE, Kinds, Method, Methods, Quantity, Where
 from rbve.paper.judging.verdicts import (
@@ -34,11 +34,11 @@ from rbve.paper.judging.verdicts import (
 from rbve.report.across import mean_interval
 from rbve.report.statistics import Floats
 
-Rule = Callable[[Sequence[Final]], Judgement]
+Rule = Callable[[Finals], Judgement]
 Terms = ParamSpec("Terms")  # of a rule
 
 
-def rule(judge: Callable[Concatenate[Sequence[Final], Terms], Judgement]) -> Callable[Terms, Rule]:
+def rule(judge: Callable[Concatenate[Finals, Terms], Judgement]) -> Callable[Terms, Rule]:
     """A function of results and terms as one of terms that makes a Rule."""
 
     @wraps(judge)
@@ -49,13 +49,13 @@ def rule(judge: Callable[Concatenate[Sequence[Final], Terms], Judgement]) -> Cal
 
 
 @rule
-def worst(finals: Sequence[Final], *rules: Rule) -> Judgement:
+def worst(finals: Finals, *rules: Rule) -> Judgement:
     """A claim of several parts: the weaker counts."""
     return weakest(*(rule(finals) for rule in rules))
 
 
 @rule
-def beside(finals: Sequence[Final], first: Rule, name: str, other: Rule) -> Judgement:
+def beside(finals: Finals, first: Rule, name: str, other: Rule) -> Judgement:
     """The first rule judges; what the other measured is reported as well."""
     judgement = first(finals)
     if judgement.verdict == "not run":
@@ -64,9 +64,13 @@ def beside(finals: Sequence[Final], first: Rule, name: str, other: Rule) -> Judg
     return replace(judgement, measured=words)
 
 
+def _against(ours: Method, others: Methods) -> of.Pairs:
+    return {name: (ours, other) for name, other in of.picks(others).items()}
+
+
 @rule
 def better(
-    finals: Sequence[Final],
+    finals: Finals,
     ours: Method,
     others: Methods,
     where: Where,
@@ -75,14 +79,14 @@ def better(
     least: float = 0.0,
 ) -> Judgement:
     """Ours above (sign 1) or below (−1) each of the others, as by_sign() says."""
-    pairs = {name: (ours, other) for name, other in of.picks(others).items()}
+    pairs = _against(ours, others)
     effects = of.differences(finals, pairs, where, quantity)
     return missing(pairs, effects) or by_sign(effects, sign, "against ", least)
 
 
 @rule
 def better_everywhere(
-    finals: Sequence[Final],
+    finals: Finals,
     ours: Method,
     others: Methods,
     where: Where,
@@ -93,8 +97,7 @@ def better_everywhere(
     overall = better(ours, others, where, quantity, sign)(finals)
     if overall.verdict == "not run":
         return overall
-    kinds = of.problems(finals, where)
-    pairs = {name: (ours, other) for name, other in of.picks(others).items()}
+    kinds, pairs = of.problems(finals, where), _against(ours, others)
     apart = {
         f"{name}, {kind.label}": effect
         for kind in kinds
@@ -113,9 +116,7 @@ def better_everywhere(
 
 
 @rule
-def ordered(
-    finals: Sequence[Final], methods: Methods, where: Where, quantity: Quantity
-) -> Judgement:
+def ordered(finals: Finals, methods: Methods, where: Where, quantity: Quantity) -> Judgement:
     """Each larger than the next; the steps as by_sign() says."""
     picks = of.picks(methods)
     pairs = {f"{a} − {b}": (picks[a], picks[b]) for a, b in pairwise(picks)}
@@ -127,7 +128,7 @@ def ordered(
 
 @rule
 def rising(
-    finals: Sequence[Final], methods: Methods, where: Where, quantity: Quantity, sign: int = 1
+    finals: Finals, methods: Methods, where: Where, quantity: Quantity, sign: int = 1
 ) -> Judgement:
     """A measure rises (sign 1) or falls (−1) along the methods.
 
@@ -151,7 +152,7 @@ def rising(
 
 @rule
 def between(
-    finals: Sequence[Final],
+    finals: Finals,
     methods: Methods,
     there: Where,
     here: Where,
@@ -171,16 +172,16 @@ def between(
 
 @rule
 def similar(
-    finals: Sequence[Final], ours: Method, others: Methods, where: Where, margin: float
+    finals: Finals, ours: Method, others: Methods, where: Where, margin: float
 ) -> Judgement:
     """Scores within a margin of each other, as _near() says."""
-    pairs = {name: (of.pick(ours), other) for name, other in of.picks(others).items()}
-    return _near(finals, pairs, [(kind, kind) for kind in of.problems(finals, where)], margin)
+    kinds = [(kind, kind) for kind in of.problems(finals, where)]
+    return _near(finals, _against(ours, others), kinds, margin)
 
 
 @rule
 def alike(
-    finals: Sequence[Final],
+    finals: Finals,
     methods: Methods,
     there: Where,
     here: Where,
@@ -193,9 +194,7 @@ def alike(
     return _near(finals, pairs, of.matched(finals, there, here), margin)
 
 
-def _near(
-    finals: Sequence[Final], pairs: of.Pairs, kinds: Sequence[Kinds], margin: float
-) -> Judgement:
+def _near(finals: Finals, pairs: of.Pairs, kinds: Sequence[Kinds], margin: float) -> Judgement:
     """Reproduced: every interval within ±margin, and every environment's mean. Partly: every mean
     over environments, which may lie within because they cancel."""
     tasks = {name: of.gaps(finals, pair, kinds) for name, pair in pairs.items()}
@@ -223,30 +222,17 @@ def _short(kinds: str) -> str:
 
 
 @rule
-def steadier(
-    finals: Sequence[Final], ours: str, others: Methods, there: Where, here: Where
-) -> Judgement:
-    """The score of ours changes less, up or down, between two kinds of data than the others'."""
-    return _changes(finals, ours, others, of.matched(finals, there, here), np.abs, -1)
-
-
-@rule
-def widens(
-    finals: Sequence[Final], ours: str, others: Methods, there: Where, here: Where
-) -> Judgement:
-    """Ours leads the others by more on one kind of data than on another."""
-    return _changes(finals, ours, others, of.matched(finals, there, here), of.identity, 1)
-
-
 def _changes(
-    finals: Sequence[Final],
+    finals: Finals,
     ours: str,
     others: Methods,
-    kinds: Sequence[Kinds],
+    there: Where,
+    here: Where,
+    *,
     fold: Callable[[Floats], Floats],
     sign: int,
 ) -> Judgement:
-    effects = {}
+    kinds, effects = of.matched(finals, there, here), {}
     for name, other in of.picks(others).items():
         tasks = of.excess(finals, (of.pick(ours), other), kinds, fold)
         if not tasks:
@@ -255,9 +241,15 @@ def _changes(
     return by_sign(effects, sign)
 
 
+# The score of ours changes less, up or down, between two kinds of data than the others'.
+steadier = partial(_changes, fold=np.abs, sign=-1)
+# Ours leads the others by more on one kind of data than on another.
+widens = partial(_changes, fold=of.identity, sign=1)
+
+
 @rule
 def reaches(
-    finals: Sequence[Final],
+    finals: Finals,
     methods: Methods,
     where: Where,
     level: float,

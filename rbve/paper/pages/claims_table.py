@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rbve.paper.claims import MEMORY, MINATAR, OWN_TABLES
 from rbve.paper.judging.judge import Judged
@@ -11,37 +11,26 @@ from rbve.paper.pages._render import render
 from rbve.report import sheet
 from rbve.report.page import Section
 
-COLUMNS = (
-    "verdict",
-    "claim",
-    "measured here",
-    "rule",
-    "judged on",
-    "in the paper",
-    "the paper's numbers",
-    "judged again on",
-    "verdict there",
-    "measured there",
-)
-FILTERS = ("verdict", "judged again on", "verdict there")
 NOT_ASKED = "–"  # where nothing else stands in for the paper's data
+_CELLS: dict[str, Callable[[Judged], str]] = {
+    "verdict": lambda each: each.judgement.verdict,
+    "claim": lambda each: each.claim.text,
+    "measured here": lambda each: each.judgement.measured,
+    "rule": lambda each: each.claim.rule,
+    "judged on": lambda each: each.claim.here,
+    "in the paper": lambda each: each.claim.paper,
+    "the paper's numbers": lambda each: each.claim.printed,
+    "judged again on": lambda each: each.claim.again.where if each.claim.again else NOT_ASKED,
+    "verdict there": lambda each: each.again.verdict if each.again else NOT_ASKED,
+    "measured there": lambda each: each.again.measured if each.again else NOT_ASKED,
+}
+COLUMNS = tuple(_CELLS)
+FILTERS = ("verdict", "judged again on", "verdict there")
 
 
 def cells(judged: Judged) -> tuple[str, ...]:
     """Of one claim, by COLUMNS."""
-    claim, judgement, again = judged
-    return (
-        judgement.verdict,
-        claim.text,
-        judgement.measured,
-        claim.rule,
-        claim.here,
-        claim.paper,
-        claim.printed,
-        claim.again.where if claim.again else NOT_ASKED,
-        again.verdict if again else NOT_ASKED,
-        again.measured if again else NOT_ASKED,
-    )
+    return tuple(cell(judged) for cell in _CELLS.values())
 
 
 def as_csv(judged: Sequence[Judged]) -> str:

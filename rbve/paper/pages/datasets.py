@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from rbve.paper import printed as paper
@@ -15,37 +14,28 @@ from rbve.paper.finals import Problem, final_of
 from rbve.paper.frames import read_strips
 from rbve.paper.pages._render import render
 from rbve.paper.pages.gather import Study, problem_order
-from rbve.report.filter_table import filter_table
+from rbve.report.filter_table import Cell, filter_table
 from rbve.report.page import Section
 from rbve.report.statistics import finite
 from rbve.report.table import ABSENT, number
 
 COLUMNS = (
-    "data",
-    "datasets",
-    "episodes, of recorded",
-    "paper's",
-    "transitions",
-    "paper's",
-    "mean length",
-    "paper's",
-    "behaviour return",
-    "random",
-    "online agent's best",
-)
-AUDITED = (
-    "dataset",
-    "verdict",
-    "findings",
-    "episodes",
-    "transitions",
-    "mean length",
-    "mean return",
-    "median return",
-    "highest return",
-    "actions",
-    "executed differs",
-)
+    "data", "datasets", "episodes, of recorded", "paper's", "transitions", "paper's",
+    "mean length", "paper's", "behaviour return", "random", "online agent's best",
+)  # fmt: skip
+AUDITED: dict[str, Callable[[str, Mapping[str, Any]], Cell]] = {
+    "dataset": lambda name, _: name,
+    "verdict": lambda _, audit: audit["verdict"],
+    "findings": lambda _, audit: "; ".join(f["name"] for f in audit["findings"]) or "none",
+    "episodes": lambda _, audit: audit["episodes"],
+    "transitions": lambda _, audit: audit["transitions"],
+    "mean length": lambda _, audit: round(audit["length"]["mean"], 1),
+    "mean return": lambda _, audit: round(audit["returns"]["mean"], 2),
+    "median return": lambda _, audit: round(audit["returns"]["median"], 2),
+    "highest return": lambda _, audit: round(audit["returns"]["high"], 2),
+    "actions": lambda _, audit: ", ".join(f"{a} {s:.0%}" for a, s in audit["actions"].items()),
+    "executed differs": lambda _, audit: _rounded(audit.get("executed_differs")),
+}
 
 
 def section(study: Study) -> Section:
@@ -57,28 +47,18 @@ def section(study: Study) -> Section:
         other=[line for problem, line in lines.items() if not _standard(problem)],
     )
     strips = {name: png for path in study.paths for name, png in read_strips(path).items()}
-    return Section(
-        "data",
-        "The recorded data",
-        body,
-        after=_after(study, strips),
-        short="Data",
-        files={f"frames-{name}.png": png for name, png in strips.items()},
-    )
+    files = {f"frames-{name}.png": png for name, png in strips.items()}
+    title, after = "The recorded data", _after(study, strips)
+    return Section("data", title, body, after=after, short="Data", files=files)
 
 
 def _after(study: Study, strips: Mapping[str, bytes]) -> str:
     """Frames of the data, inside the page, and its audits."""
     audits = {name: each for path in study.paths for name, each in read_audits(path).items()}
     verdicts = [str(each["verdict"]) for each in audits.values()]
-    table = filter_table(
-        "audits",
-        AUDITED,
-        [_audit_cells(name, each) for name, each in audits.items()],
-        ("verdict",),
-        "audits",
-        [_detail(name, each) for name, each in audits.items()],
-    )
+    lines = [tuple(cell(*each) for cell in AUDITED.values()) for each in audits.items()]
+    details = [_detail(name, each) for name, each in audits.items()]
+    table = filter_table("audits", tuple(AUDITED), lines, ("verdict",), "audits", details)
     return render(
         "audits.jinja",
         frames={name: b64encode(png).decode() for name, png in strips.items()},
@@ -107,8 +87,9 @@ def _by_kind(study: Study) -> dict[Problem, list[Mapping[str, Any]]]:
 
 
 def _cells(problem: Problem, facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    episodes = _column(facts, "episodes")
-    transitions = _column(facts, "transitions")
+    episodes, transitions = (
+        finite(each.get(name) for each in facts) for name in ("episodes", "transitions")
+    )
     printed = paper.beside(problem.env, problem.noise) if _standard(problem) else []
     theirs = {
         name: " / ".join(f"{getattr(each, name):,}" for each in printed) or ABSENT
@@ -133,10 +114,6 @@ def _cells(problem: Problem, facts: Sequence[Mapping[str, Any]]) -> tuple[str, .
     )
 
 
-def _column(facts: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:
-    return finite(each.get(name) for each in facts)
-
-
 def _spread(values: Sequence[float | None], places: int | None = None) -> str:
     known = finite(values)
     if not len(known):
@@ -151,22 +128,8 @@ def _spread(values: Sequence[float | None], places: int | None = None) -> str:
     return f"{mean} ({words(float(known.min()))} to {words(float(known.max()))})"
 
 
-def _audit_cells(name: str, audit: Mapping[str, Any]) -> tuple[str | int | float | None, ...]:
-    differs = audit.get("executed_differs")
-    shares = audit["actions"]
-    return (
-        name,
-        audit["verdict"],
-        "; ".join(each["name"] for each in audit["findings"]) or "none",
-        audit["episodes"],
-        audit["transitions"],
-        round(audit["length"]["mean"], 1),
-        round(audit["returns"]["mean"], 2),
-        round(audit["returns"]["median"], 2),
-        round(audit["returns"]["high"], 2),
-        ", ".join(f"{action} {share:.0%}" for action, share in shares.items()),
-        None if differs is None else round(differs, 3),
-    )
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)
 
 
 def _detail(name: str, audit: Mapping[str, Any]) -> dict[str, Any]:

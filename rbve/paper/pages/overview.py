@@ -16,17 +16,9 @@ from rbve.report.table import ABSENT
 from rbve.rows import Run
 
 COLUMNS = (
-    "experiment",
-    "question",
-    "in the paper",
-    "runs",
-    "datasets per problem",
-    "updates",
-    "target copied every",
-    "batch",
-    "settings per method",
-    "evaluation",
-)
+    "experiment", "question", "in the paper", "runs", "datasets per problem", "updates",
+    "target copied every", "batch", "settings per method", "evaluation",
+)  # fmt: skip
 FILES = {"claims.csv": "the claims", "summary.csv": "every method on every problem"}
 
 
@@ -40,15 +32,9 @@ def section(study: Study, judged: bool = True) -> Section:
         other=len(set(study.runs) - jobs),
     )
     sizes = render("experiments.jinja", columns=COLUMNS, rows=_lines(study))
-    return Section(
-        "reading",
-        "How to read this page",
-        body,
-        after=sizes,
-        short="How to read",
-        first=True,
-        linked=FILES if judged else {"summary.csv": FILES["summary.csv"]},
-    )
+    linked = FILES if judged else {"summary.csv": FILES["summary.csv"]}
+    title, short = "How to read this page", "How to read"
+    return Section("reading", title, body, after=sizes, short=short, first=True, linked=linked)
 
 
 def _lines(study: Study) -> list[tuple[str, ...]]:

@@ -16,17 +16,9 @@ from rbve.report.page import Section
 from rbve.rows import Run
 
 COLUMNS = (
-    "experiments",
-    "problem",
-    "method",
-    "settings",
-    "learning rate",
-    "dataset",
-    "return",
-    "score",
-    "over-estimation error",
-    "diverged",
-)
+    "experiments", "problem", "method", "settings", "learning rate", "dataset", "return", "score",
+    "over-estimation error", "diverged",
+)  # fmt: skip
 FILTERS = ("experiments", "problem", "method", "dataset", "diverged")
 
 
@@ -39,14 +31,9 @@ def section(study: Study) -> Section:
     for name in sorted(study.jobs):
         for job in study.jobs[name]:
             experiments.setdefault(job, []).append(name)
-    table = filter_table(
-        "all-runs",
-        COLUMNS,
-        [_cells(study, final, run, experiments.get(run.job, [])) for final, run in ordered],
-        FILTERS,
-        "every run",
-        [_detail(run) for _, run in ordered],
-    )
+    lines = [_cells(study, final, run, experiments.get(run.job, [])) for final, run in ordered]
+    details = [_detail(run) for _, run in ordered]
+    table = filter_table("all-runs", COLUMNS, lines, FILTERS, "every run", details)
     body = render("runs.jinja", table=Markup(table))
     return Section("runs", f"Every run ({len(ordered):,})", body, short="Runs")
 

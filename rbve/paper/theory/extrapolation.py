@@ -12,8 +12,8 @@ error that one maximum over unobserved actions picks up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import equinox as eqx
@@ -109,10 +109,7 @@ def fit_mlp(cases: list[Case], seeds: list[int], updates: int) -> Floats:
     return np.asarray(train_all(keys, x, y, weight, updates), np.float64)
 
 
-FITS: dict[str, Callable[[list[Case], list[int], int], Floats]] = {
-    "mlp": fit_mlp,
-    "cubic": fit_cubic,
-}
+FITS = {"mlp": fit_mlp, "cubic": fit_cubic}
 
 
 def measures(case: Case, fitted: Floats) -> dict[str, float]:
@@ -147,39 +144,25 @@ def example_rows(index: int, case: Case, fitted: Floats, step: int) -> list[Row]
 def run(scale: str = "desk", seed: int = 0) -> list[Run]:
     scale = check_scale(scale)
     seeds = list(range(seed, seed + SEEDS[scale]))
+    facts = {"question": QUESTION, "unit": "deviations of Q over the actions", "clearly": CLEARLY}
     runs = []
-    for name, fit in FITS.items():
+    for name, count in product(FITS, OBSERVED):
         updates = UPDATES[scale] if name == "mlp" else 0
-        for count in OBSERVED:
-            cases = [draw(each, count) for each in seeds]
-            fitted = fit(cases, seeds, updates)
-            rows = [
-                Row(updates, f"{metric}/{each}", value, 1)
-                for each, case, values in zip(seeds, cases, fitted, strict=True)
-                for metric, value in measures(case, values).items()
-            ]
-            if count == EXAMPLE_OBSERVED:
-                for k in range(EXAMPLES):
-                    rows += example_rows(k, cases[k], fitted[k], updates)
-            content = spec(name, count, seeds, updates)
-            runs.append(Run(f"extrapolation/{name}/{count}", content, facts(), rows))
+        cases = [draw(each, count) for each in seeds]
+        fitted = FITS[name](cases, seeds, updates)
+        rows = [
+            Row(updates, f"{metric}/{each}", value, 1)
+            for each, case, values in zip(seeds, cases, fitted, strict=True)
+            for metric, value in measures(case, values).items()
+        ]
+        for k in range(EXAMPLES if count == EXAMPLE_OBSERVED else 0):
+            rows += example_rows(k, cases[k], fitted[k], updates)
+        own: dict[str, object] = {"degree": 3}
+        if name == "mlp":
+            own = {"hidden": list(HIDDEN), "activation": "relu", "optimiser": "adam, cosine decay"}
+            own |= {"learning_rate": LEARNING_RATE, "updates": updates}
+        spec = {"experiment": "extrapolation", "approximator": name, **own}
+        spec |= {"actions": ACTIONS, "observed": count, "waves": WAVES}
+        spec["seeds"] = [seeds[0], len(seeds)]  # first, how many
+        runs.append(Run(f"extrapolation/{name}/{count}", spec, facts, rows))
     return runs
-
-
-def spec(name: str, observed: int, seeds: list[int], updates: int) -> dict[str, object]:
-    own: dict[str, object] = {"degree": 3}
-    if name == "mlp":
-        own = {"hidden": list(HIDDEN), "activation": "relu", "optimiser": "adam, cosine decay"}
-        own |= {"learning_rate": LEARNING_RATE, "updates": updates}
-    settings = {"actions": ACTIONS, "observed": observed, "waves": WAVES}
-    return {
-        "experiment": "extrapolation",
-        "approximator": name,
-        **own,
-        **settings,
-        "seeds": [seeds[0], len(seeds)],  # first, how many
-    }
-
-
-def facts() -> dict[str, object]:
-    return {"question": QUESTION, "unit": "deviations of Q over the actions", "clearly": CLEARLY}

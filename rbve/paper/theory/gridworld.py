@@ -162,24 +162,17 @@ def run(scale: str = "desk", seed: int = 0) -> list[Run]:
     best = evaluate(world, own["optimal"])
     spec: dict[str, Any] = {"experiment": "gridworld", "gamma": GAMMA, "goal": GOAL}
     facts = {"question": QUESTION, "layout": list(LAYOUT), "start": "upper left"}
-    note = "our own layout, picked among random ones; the paper's is not in its text"
-    fixed = {"trap": TRAP, "layout": list(LAYOUT)}
-    runs = [
-        Run(
-            f"gridworld/{name.replace(' ', '-')}",
-            {**spec, **fixed, "policy": name},
-            {**facts, "note": note},
-            policy_rows(world, policy, best),
-        )
-        for name, policy in own.items()
-    ]
+    facts["note"] = "our own layout, picked among random ones; the paper's is not in its text"
+    runs = []
+    for name, policy in own.items():
+        content = {**spec, "trap": TRAP, "layout": list(LAYOUT), "policy": name}
+        job = f"gridworld/{name.replace(' ', '-')}"
+        runs.append(Run(job, content, facts, policy_rows(world, policy, best)))
     rng = np.random.default_rng(seed)  # the same layouts for every reward of traps
     layouts = [random_layout(rng) for _ in range(LAYOUTS[scale])]
     drawn = {"trap_share": TRAPS, "shape": list(world.shape), "seed": seed}
     for trap in TRAP_REWARDS:
         content = {**spec, **drawn, "layouts": len(layouts), "trap": trap}
-        about = {"question": QUESTION, "near": NEAR}
-        runs.append(
-            Run(f"gridworld/layouts/trap={trap:g}", content, about, layout_rows(layouts, trap))
-        )
+        about, rows = {"question": QUESTION, "near": NEAR}, layout_rows(layouts, trap)
+        runs.append(Run(f"gridworld/layouts/trap={trap:g}", content, about, rows))
     return runs

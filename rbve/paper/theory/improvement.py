@@ -21,27 +21,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rbve.paper.theory import check_scale
-from rbve.paper.theory.exact import (
-    MDP,
-    Gap,
-    Outcome,
-    Policy,
-    action_values,
-    backups,
-    evaluate,
-    every_action,
-    gaps,
-    greedy,
-    only,
-    optimal,
-    uniform,
-)
+from rbve.paper.theory import check_scale, exact
+from rbve.paper.theory.exact import MDP, Gap, Outcome, Policy
 from rbve.paper.theory.families import ACTIONS, FAMILIES, PREMISES, STATES, Example, Family, draw
 from rbve.rows import Row, Run
 
@@ -101,12 +88,12 @@ def rectangle(rows: int, columns: int) -> list[Cell]:
 
 def check_discounted(mdp: MDP, behaviour: Policy | None = None) -> Check:
     """γ < 1: a policy is optimal if and only if all its actions have the highest Q*."""
-    table = action_values(mdp, evaluate(mdp, behaviour or uniform(mdp)))
-    choices = greedy(table)
-    best = optimal(mdp, choices)
-    found = gaps(table, best)
+    table = exact.action_values(mdp, exact.evaluate(mdp, behaviour or exact.uniform(mdp)))
+    choices = exact.greedy(table)
+    best = exact.optimal(mdp, choices)
+    found = exact.gaps(table, best)
     worst = [min(a, key=lambda k: best[s][k]) for s, a in enumerate(choices)]
-    values = evaluate(mdp, only(mdp, worst))
+    values = exact.evaluate(mdp, exact.only(mdp, worst))
     return Check(
         violated=any(gap.size <= 0 for gap in found),
         always=any(gap.size < 0 for gap in found),
@@ -119,11 +106,11 @@ def check_discounted(mdp: MDP, behaviour: Policy | None = None) -> Check:
 def check_ending(example: Example) -> Check:
     """By the values themselves: where states come back, an optimal action may lead nowhere."""
     mdp = example.mdp
-    table = action_values(mdp, evaluate(mdp, example.behaviour))
-    choices = greedy(table)
-    best = backups(mdp, every_action(mdp), max)
-    worst, luckiest = backups(mdp, choices, min), backups(mdp, choices, max)
-    found = gaps(table, action_values(mdp, best))
+    table = exact.action_values(mdp, exact.evaluate(mdp, example.behaviour))
+    choices = exact.greedy(table)
+    best = exact.backups(mdp, exact.every_action(mdp), max)
+    worst, luckiest = exact.backups(mdp, choices, min), exact.backups(mdp, choices, max)
+    found = exact.gaps(table, exact.action_values(mdp, best))
     if worst != best:  # a tie, at least
         found.append(Gap(Fraction(0), Fraction(0)))
     return Check(
@@ -175,41 +162,28 @@ def over_gammas(
 
 def chains(scale: str) -> list[Run]:
     sizes = range(2, LONGEST[scale] + 1)
+    some = sizes[::4]
     biased = [
         check_discounted(mdp, [[1 - right, right]] * size)
-        for size, gamma, right in product(sizes[::4], GAMMAS, BIASES)
+        for size, gamma, right in product(some, GAMMAS, BIASES)
         for mdp in [chain(size, gamma)]
     ]
-    spec = {"sizes": list(sizes[::4]), "gammas": [float(gamma) for gamma in GAMMAS]}
+    leaning = {"right": [float(right) for right in BIASES], "sizes": list(some)}
+    leaning["gammas"] = [float(gamma) for gamma in GAMMAS]
+    paid = partial(chain, left=SECOND)
     return [
         over_gammas("chain", "chain, uniform behaviour", sizes, GAMMAS, chain),
-        job(
-            "chain/biased",
-            "chain, behaviour leans left or right",
-            biased,
-            [],
-            right=[float(right) for right in BIASES],
-            **spec,
-        ),
-        over_gammas(
-            "chain/left-pays",
-            "chain whose left end pays ½",
-            sizes[::4],
-            GAMMAS,
-            lambda size, gamma: chain(size, gamma, SECOND),
-        ),
+        job("chain/biased", "chain, behaviour leans left or right", biased, [], **leaning),
+        over_gammas("chain/left-pays", "chain whose left end pays ½", some, GAMMAS, paid),
     ]
 
 
 def grids(scale: str, seed: int) -> list[Run]:
     sides = range(2, LARGEST[scale] + 1)
-    squares = over_gammas(
-        "grid/corner",
-        "square grid, goal in a corner",
-        sides,
-        GRID_GAMMAS,
-        lambda side, gamma: grid(rectangle(side, side), (side - 1, side - 1), gamma),
-    )
+
+    def corner(side: int, gamma: Fraction) -> MDP:
+        return grid(rectangle(side, side), (side - 1, side - 1), gamma)
+
     shapes = [(r, c) for r, c in product(range(2, ANY_GOAL[scale] + 1), repeat=2) if r <= c]
     anywhere = [
         check_discounted(grid(rectangle(*shape), goal, gamma))
@@ -219,7 +193,7 @@ def grids(scale: str, seed: int) -> list[Run]:
     gammas = [float(gamma) for gamma in GRID_GAMMAS]
     spec = {"shapes": [list(shape) for shape in shapes], "gammas": gammas}
     return [
-        squares,
+        over_gammas("grid/corner", "square grid, goal in a corner", sides, GRID_GAMMAS, corner),
         job("grid/any-goal", "rectangles, goal in any cell", anywhere, [], **spec),
         *(walled(gamma, scale, seed) for gamma in WALLED_GAMMAS),
     ]
@@ -250,10 +224,6 @@ def walls(rng: np.random.Generator, side: int) -> tuple[list[Cell], Cell]:
             return sorted(reached), goal
 
 
-def endings(scale: str, seed: int) -> list[Run]:
-    return [ending(name, family, scale, seed) for name, family in FAMILIES.items()]
-
-
 def ending(name: str, family: Family, scale: str, seed: int) -> Run:
     # A stream per family: adding one leaves the others as they were.
     rng = np.random.default_rng([seed, *name.encode()])
@@ -265,4 +235,5 @@ def ending(name: str, family: Family, scale: str, seed: int) -> Run:
 
 def run(scale: str = "desk", seed: int = 0) -> list[Run]:
     scale = check_scale(scale)
-    return [*chains(scale), *grids(scale, seed), *endings(scale, seed)]
+    endings = [ending(name, family, scale, seed) for name, family in FAMILIES.items()]
+    return [*chains(scale), *grids(scale, seed), *endings]

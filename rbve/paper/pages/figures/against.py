@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from rbve.paper.experiments import Outline
-from rbve.paper.finals import LEARNING_RATE, SCORE, Final, Problem, chosen_on_others
+from rbve.paper.finals import LEARNING_RATE, SCORE, Final, Finals, Problem, chosen_on_others
 from rbve.paper.pages import measures
 from rbve.paper.pages.command import defaults
 from rbve.paper.pages.gather import Shown, Study, by_method, by_problem, problem_order
@@ -89,7 +89,7 @@ def figures(study: Study, name: str) -> list[Chart] | None:
     return charts(name, experiment, study.of(name)) if experiment.figure == "against" else None
 
 
-def charts(name: str, experiment: Outline, finals: Sequence[Final]) -> list[Chart]:
+def charts(name: str, experiment: Outline, finals: Finals) -> list[Chart]:
     """One of every measure that was taken."""
     against = experiment.against
     axis = AXES.get(against) or Against(against, against, lambda f: str(f.setting(against)))
@@ -102,7 +102,7 @@ def charts(name: str, experiment: Outline, finals: Sequence[Final]) -> list[Char
     ]
 
 
-def _reported(finals: Sequence[Final]) -> list[Final]:
+def _reported(finals: Finals) -> list[Final]:
     """Of a method's settings on a problem, on each dataset the one best on its others."""
     kept: list[Final] = []
     for own in by_problem(finals).values():
@@ -112,9 +112,7 @@ def _reported(finals: Sequence[Final]) -> list[Final]:
     return kept
 
 
-def _chart(
-    name: str, axis: Against, finals: Sequence[Final], measure: str, chosen: str = ""
-) -> Chart:
+def _chart(name: str, axis: Against, finals: Finals, measure: str, chosen: str = "") -> Chart:
     draw = _lines if axis.kind == "lines" else _rows
     groups = _by_panel(finals)
     panels = [Panel(title, draw(own, axis, measure)) for title, own in groups.items()]
@@ -136,7 +134,7 @@ def _chart(
     )
 
 
-def _by_panel(finals: Sequence[Final]) -> dict[str, list[Final]]:
+def _by_panel(finals: Finals) -> dict[str, list[Final]]:
     """By environment, and noise where it varies."""
     noises = {each.problem.noise for each in finals}
     groups: dict[str, list[Final]] = {}
@@ -146,11 +144,11 @@ def _by_panel(finals: Sequence[Final]) -> dict[str, list[Final]]:
     return groups
 
 
-def _several(finals: Sequence[Final]) -> bool:
+def _several(finals: Finals) -> bool:
     return len({each.algorithm for each in finals}) > 1
 
 
-def _values_at(finals: Sequence[Final], axis: Against, measure: str) -> dict[Any, list[float]]:
+def _values_at(finals: Finals, axis: Against, measure: str) -> dict[Any, list[float]]:
     """Value on every dataset, by place on the axis and in its order."""
     groups: dict[Any, list[float]] = {}
     for each in sorted(finals, key=lambda f: _order(f, axis)):
@@ -168,7 +166,7 @@ def _order(final: Final, axis: Against) -> tuple[Any, ...]:
         return (1, listed.index(place) if place in listed else len(listed), place, final.seed)
 
 
-def _lines(finals: Sequence[Final], axis: Against, measure: str) -> tuple[Series, ...]:
+def _lines(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
     """A line per method."""
     return tuple(
         _series(method, _values_at(own, axis, measure), measure)
@@ -186,7 +184,7 @@ def _series(method: Shown, at: Mapping[Any, list[float]], measure: str) -> Serie
     )
 
 
-def _rows(finals: Sequence[Final], axis: Against, measure: str) -> tuple[Series, ...]:
+def _rows(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
     """Of several methods: a row per method, a series per category. Of one: a row per category."""
     if not _several(finals):
         name, colour = METHODS.get(finals[0].algorithm, (finals[0].algorithm, SHADES[0]))
@@ -201,7 +199,7 @@ def _rows(finals: Sequence[Final], axis: Against, measure: str) -> tuple[Series,
     return tuple(result)
 
 
-def _medians(finals: Sequence[Final], axis: Against, measure: str) -> tuple[Series, ...]:
+def _medians(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
     """The paper's figure: the median over environments, here of those that have every share."""
     result = []
     for method, own in by_method(finals).items():

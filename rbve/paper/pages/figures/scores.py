@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rbve.paper.finals import SCORE, Final, Problem, by_setting, chosen_on_others, on_other_datasets
+from rbve.paper.finals import (
+    SCORE,
+    Finals,
+    Problem,
+    by_setting,
+    chosen_on_others,
+    on_other_datasets,
+)
 from rbve.paper.pages._render import render
 from rbve.paper.pages.gather import Study
 from rbve.paper.pages.measures import SCORE_WORDS, centre, n_words
@@ -21,15 +28,9 @@ from rbve.report.table import ABSENT, number
 PLACE, TITLE, SHORT, ABOUT = 1, "", "", ""
 BEST_COLUMN = "best of all [95%]"
 COLUMNS = (
-    "method",
-    "score [95%]",
-    BEST_COLUMN,
-    "return [95%]",
-    "over-estimation (median)",
-    "n",
-    "diverged",
-    "settings chosen (× datasets)",
-)
+    "method", "score [95%]", BEST_COLUMN, "return [95%]", "over-estimation (median)", "n",
+    "diverged", "settings chosen (× datasets)",
+)  # fmt: skip
 
 
 def figures(study: Study, name: str) -> list[Chart] | None:
@@ -137,7 +138,7 @@ def cells(study: Study, each: Result, columns: Sequence[str] = COLUMNS) -> tuple
     return tuple(text for name, text in zip(COLUMNS, line, strict=True) if name in columns)
 
 
-def chosen_words(finals: Sequence[Final]) -> str:
+def chosen_words(finals: Finals) -> str:
     """'lr=0.001 ×4, lr=0.0003 ×1': those parts of the settings that differ."""
     chosen = Counter(chosen_on_others(finals, SCORE, SCORE).values())
     tried = [json.loads(each) for each in by_setting(finals, SCORE)]

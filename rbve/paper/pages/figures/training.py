@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rbve.paper.finals import SCORE, Final, best_setting
+from rbve.paper.finals import SCORE, Finals, best_setting
 from rbve.paper.pages import measures
 from rbve.paper.pages.gather import Shown, Study, by_method, by_problem
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
@@ -35,12 +35,12 @@ def figures(study: Study, name: str) -> list[Chart] | None:
     return charts(study, study.of(name), name.replace("_", "-"))
 
 
-def charts(study: Study, finals: Sequence[Final], slug: str) -> list[Chart]:
+def charts(study: Study, finals: Finals, slug: str) -> list[Chart]:
     every = (_chart(study, finals, slug, measure) for measure in MEASURES)
     return [each for each in every if any(panel.series for panel in each.panels)]
 
 
-def _chart(study: Study, finals: Sequence[Final], slug: str, measure: str) -> Chart:
+def _chart(study: Study, finals: Finals, slug: str, measure: str) -> Chart:
     problems = by_problem(finals)
     panels = tuple(
         Panel(
@@ -70,7 +70,7 @@ def _chart(study: Study, finals: Sequence[Final], slug: str, measure: str) -> Ch
     )
 
 
-def _curve(study: Study, method: Shown, finals: Sequence[Final], measure: str) -> Series:
+def _curve(study: Study, method: Shown, finals: Finals, measure: str) -> Series:
     best = best_setting(finals, SCORE, SCORE) or best_setting(finals, "return", "return")
     runs = [study.runs[each.job] for each in finals if each.settings == best]
     drawn = points(runs, measure)
@@ -99,7 +99,7 @@ def at(path: dict[int, float | None], step: int) -> float | None:
     return path[last] if step > last else math.nan
 
 
-def _references(study: Study, finals: Sequence[Final]) -> tuple[Mark, ...]:
+def _references(study: Study, finals: Finals) -> tuple[Mark, ...]:
     """Means over datasets."""
     facts = study.facts(finals)
     known = {name: finite(each.get(name) for each in facts) for name in SHORT_REFERENCES}

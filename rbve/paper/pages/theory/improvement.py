@@ -20,17 +20,11 @@ KINDS = {
     "grid": "Grid, its analogue in two dimensions",
     "end": "Reward at the end (lemma 1)",
 }
+# fail: for some way to break ties; low, high: 95% interval, of families drawn at random.
 FIELDS = (
-    "family",
-    "premise_broken",
-    "processes",
-    "fail",  # for some way to break ties
-    "fail_for_all_ties",
-    "share",
-    "low",  # 95% interval, of families drawn at random
-    "high",
+    "family", "premise_broken", "processes", "fail", "fail_for_all_ties", "share", "low", "high",
     "margin",
-)
+)  # fmt: skip
 # Columns of numbers beside the dots: field -> heading, right end on the axis of shares.
 END = 1.35
 TEXTS = {
