@@ -116,7 +116,7 @@ def experiment(folder: Path) -> None:
 def figure(folder: Path) -> None:
     if not (folder / "study.html").exists():
         experiment(folder)
-    assert "Luck in every toss" in (folder / "study.html").read_text()
+    assert "tossed: luck in every toss" in (folder / "study.html").read_text()
 
 
 def claim(folder: Path) -> None:
