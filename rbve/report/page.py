@@ -6,10 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
-
-from markupsafe import Markup
 
 from rbve.files import write_atomically
 from rbve.report.chart import Chart
@@ -21,25 +18,8 @@ PAGE, FIGURES = "index.html", "figures"  # in a folder; beside that page
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure that is no chart: drawn once, for white paper. Its words stand beside it."""
-
-    name: str  # as a chart's
-    title: str
-    note: str
-    svg: str  # to stand inside the page: no prolog, ids of its own
-    files: Mapping[str, bytes]  # to lie beside the page, by ending
-
-    @property
-    def described(self) -> Markup:
-        """The drawing with its words for who cannot see it."""
-        words = escape(f"{self.title}. {self.note}")
-        return Markup(self.svg.replace("<svg", f'<svg role="img" aria-label="{words}"', 1))
-
-
-@dataclass(frozen=True)
 class Section:
-    """A heading, HTML, pictures, charts, HTML. Only `title` is escaped here.
+    """A heading, HTML, charts, HTML. Only `title` is escaped here.
 
     In the HTML: `scroll` makes wide things scroll in themselves (<div class="scroll" tabindex="0"
     role="region" aria-label="...">), `headline` is a larger first sentence, `muted` small print,
@@ -54,7 +34,6 @@ class Section:
     after: str = ""
     short: str = ""  # for the table of contents; default: the title
     files: Mapping[str, bytes] = field(default_factory=dict)  # to lie beside the figures
-    pictures: tuple[Picture, ...] = ()  # before the charts
     first: bool = False  # before all other sections, whoever lists them
     linked: Mapping[str, str] = field(default_factory=dict)  # files beside the figures -> words
 
@@ -83,9 +62,7 @@ def write(
     folder = page.parent / _folder_of(page)
     for each in (figure for section in sections for figure in section.figures):
         _write_figure(each, folder)
-    drawn = (picture for section in sections for picture in section.pictures)
-    beside = ({f"{each.name}.{end}": data for end, data in each.files.items()} for each in drawn)
-    for held in (*beside, files or {}, *(section.files for section in sections)):
+    for held in (files or {}, *(section.files for section in sections)):
         for name, content in held.items():
             write_atomically(folder / name, content)
     write_atomically(page, encode(document(sections, title, about, folder.name)))
@@ -115,8 +92,7 @@ def check_names(sections: Sequence[Section]) -> None:
     """Names become ids and file names: plain, and each once."""
     seen: set[str] = set()
     for each in sections:
-        drawn = [picture.name for picture in each.pictures]
-        for name in (each.id, *drawn, *(chart.name for chart in each.charts)):
+        for name in (each.id, *(chart.name for chart in each.charts)):
             _check_name(name, seen)
             seen.add(name)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import io
 from pathlib import Path
 
-import matplotlib.image
 import numpy as np
 import pytest
+from support.images import pixels
 from support.studies import scored, write_store, write_study
 
 from rbve.data import Dataset, Episode
@@ -25,12 +24,6 @@ def store(folder: Path, obs: np.ndarray) -> None:
         Episode.from_steps(each, action, reward, True) for each in (obs, np.full_like(obs, 255))
     ]
     native.write(parts_of(Dataset.from_episodes(episodes, 2)), folder)
-
-
-def read(png: bytes) -> np.ndarray:
-    """By another reader."""
-    image = matplotlib.image.imread(io.BytesIO(png), format="png")
-    return np.round(image[..., :3] * 255).astype(np.uint8)
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def study(tmp_path: Path) -> Path:
 def test_images_get_a_strip_of_their_first_episode(study: Path) -> None:
     written = frames.write_strips(study)
     assert [file.name for file in written] == ["board-0.png", "pong-0.png"]
-    image = read(frames.read_strips(study)["pong-0"])
+    image = pixels(frames.read_strips(study)["pong-0"])
     # Eight frames of 20 × 40, four times as large, 4 pixels apart.
     assert image.shape == (80, 8 * 160 + 7 * 4, 3)
     shown = image[40, 80 :: 160 + 4, 0].tolist()
@@ -60,7 +53,7 @@ def test_images_get_a_strip_of_their_first_episode(study: Path) -> None:
 
 def test_boards_show_what_lies_where(study: Path) -> None:
     frames.write_strips(study)
-    image = read(frames.read_strips(study)["board-0"])
+    image = pixels(frames.read_strips(study)["board-0"])
     assert image.shape == (160, 3 * 160 + 2 * 4, 3)  # an episode of three observations
     assert image[2 * 16 + 8, 3 * 16 + 8].tolist() == [86, 180, 233]  # the second channel
     assert image[8, 8].tolist() == [24, 24, 28]

@@ -12,7 +12,7 @@ import pytest
 
 from rbve.report import page
 from rbve.report.chart import Chart, Panel, Point, Series
-from rbve.report.page import Picture, Section, write
+from rbve.report.page import Section, write
 from rbve.report.render import SCRIPTS, STYLES, embedded, web
 
 ODD = "</script><!--<script>\u2028 \"quoted\" 'single' <b>bold</b> &"
@@ -21,11 +21,6 @@ ODD = "</script><!--<script>\u2028 \"quoted\" 'single' <b>bold</b> &"
 def chart(name: str, text: str = "text") -> Chart:
     series = Series(text, "#d62410", (Point(1, 2.0, n=3, note=text),))
     return Chart(name, text, text, "lines", text, text, (Panel(text, (series,)),))
-
-
-def drawn(name: str) -> Picture:
-    files = {"png": b"png", "svg": b"svg", "csv": b"a,b"}
-    return Picture(name, f"Title of {name} <b>", "Note & more.", '<svg><g id="own"/></svg>', files)
 
 
 class Reader(HTMLParser):
@@ -123,19 +118,17 @@ def test_pages_side_by_side_keep_their_figures(tmp_path: Path) -> None:
         assert all((tmp_path / link).is_file() for link in links)
 
 
-def test_a_picture_has_words_files_and_links(tmp_path: Path) -> None:
-    section = Section("s", "S", "<p>body</p>", (chart("c"),), pictures=(drawn("p"),))
+def test_a_figure_has_words_files_and_links(tmp_path: Path) -> None:
+    section = Section("s", "S", "<p>body</p>", (chart("c", "Words & <b>"),), after="<p>end</p>")
     text = write([section], tmp_path, "title", "about").read_text()
-    figure = text[text.index('<figure class="picture" id="p">') : text.index("</figure>")]
-    assert "<h3>Title of p &lt;b&gt;</h3>" in figure
-    assert '<p class="muted">Note &amp; more.</p></figcaption>' in figure
-    assert '<svg role="img" aria-label="Title of p &lt;b&gt;. Note &amp; more."><g' in figure
-    assert text.index("body") < text.index('id="p"') < text.index('id="c"')
-    assert (tmp_path / "figures" / "p.csv").read_bytes() == b"a,b"
-    for name, ending in [(n, e) for n in "pc" for e in ("png", "svg", "csv")]:
-        link = f"figures/{name}.{ending}"
-        assert f'<a href="{link}">{ending.upper()}</a>' in text
-        assert (tmp_path / link).is_file()
+    figure = text[text.index('<figure class="chart" id="c">') : text.index("</figure>")]
+    assert "<h3>Words &amp; &lt;b&gt;</h3>" in figure
+    assert '<p class="muted">Words &amp; &lt;b&gt;</p></figcaption>' in figure
+    assert 'aria-label="Words &amp; &lt;b&gt;. Words &amp; &lt;b&gt;"></div>' in figure
+    assert text.index("body") < text.index('id="c"') < text.index("<p>end</p>")
+    for ending in ("png", "svg", "csv"):
+        assert f'<a href="figures/c.{ending}">{ending.upper()}</a>' in figure
+        assert (tmp_path / "figures" / f"c.{ending}").is_file()
 
 
 def test_what_comes_first_comes_first(tmp_path: Path) -> None:
@@ -178,9 +171,9 @@ def test_names_are_plain_and_unique(names: tuple[str, ...], message: str, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_pictures_have_names_of_their_own(tmp_path: Path) -> None:
+def test_figures_and_sections_share_no_name(tmp_path: Path) -> None:
     for other in (Section("p", "P", ""), Section("s", "S", "", (chart("p"),))):
-        sections = [other, Section("t", "T", "", pictures=(drawn("p"),))]
+        sections = [other, Section("t", "T", "", (chart("p"),))]
         with pytest.raises(ValueError, match="two sections or figures of one page are named 'p'"):
             write(sections, tmp_path, "title", "about")
 

@@ -12,18 +12,11 @@ from support.browser import Tab, needs_browser
 from support.images import pixels
 
 from rbve.report.chart import Chart, Panel, Point, Series
-from rbve.report.page import Picture, Section, write
+from rbve.report.page import Section, write
 from rbve.report.render import environment
 
 pytestmark = needs_browser
 
-DRAWN = Picture(
-    "drawn",
-    "A drawing",
-    "How to read it.",
-    '<svg viewBox="0 0 800 200"><text x="10" y="40">words</text></svg>',
-    {"png": b"", "svg": b"", "csv": b""},
-)
 CHART = Chart(
     "chart",
     "A chart",
@@ -52,7 +45,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Section(f"s{k}", f"A section with the number {k}", "<p>words</p>" * 30) for k in range(20)
     ]
     body = WIDE + CLAIM + FOLDED
-    sections.insert(10, Section("figures", "Figures", body, (CHART,), pictures=(DRAWN,)))
+    sections.insert(10, Section("figures", "Figures", body, (CHART,)))
     folder = tmp_path_factory.mktemp("long")
     return write(sections, folder / "page.html", "Title", "about")
 
@@ -117,14 +110,16 @@ def test_a_shadow_says_that_there_is_more(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_words_of_a_picture_can_be_read(browser: Tab, page: Path, width: int) -> None:
+def test_words_of_a_figure_can_be_read(browser: Tab, page: Path, width: int) -> None:
     browser.open(page, width, 844)
-    assert browser.texts("#drawn figcaption > *") == ["A drawing", "How to read it."]
-    ((left, _, right, _),) = boxes(browser, "#drawn figcaption")
+    assert browser.texts("#chart figcaption > *") == ["A chart", "n = 2."]
+    ((left, _, right, _),) = boxes(browser, "#chart figcaption")
     assert 0 <= left < right <= width
-    height = browser.run("document.querySelector('#drawn text').getBoundingClientRect().height")
+    height = browser.run(
+        "document.querySelector('#chart figcaption p').getBoundingClientRect().height"
+    )
     assert height > 10
-    assert browser.texts(".files a") == ["PNG", "SVG", "CSV"] * 2
+    assert browser.texts(".files a") == ["PNG", "SVG", "CSV"]
     ids = browser.run("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(set(ids)) == len(ids)
 

@@ -14,9 +14,10 @@ from rbve.data.hdf5 import PACKED, named
 
 def decode(files: Sequence[bytes], shape: tuple[int, ...], where: str) -> np.ndarray:
     """(rows, *shape) uint8."""
-    # Pillow comes with matplotlib; minari decodes with it too, so that pixels are equal.
-    from PIL import Image
-
+    try:
+        from PIL import Image  # as minari does, so that pixels are equal
+    except ImportError:
+        raise ImportError('JPEG frames need Pillow: pip install "rbve[minari]"') from None
     if len(files) * math.prod(shape) > PACKED * sum(map(len, files)):
         raise ValueError(f"{where}: says its frames have shape {shape}, more than it holds")
     frames = np.empty((len(files), *shape), np.uint8)
