@@ -11,7 +11,8 @@ from rbve.audit.measure import Histogram
 from rbve.audit.support import ENOUGH
 from rbve.audit.weights import CAP
 from rbve.report import marks, theme
-from rbve.report.figure import Entry, Figure, Spec, minus
+from rbve.report.axis import thousands
+from rbve.report.figure import Entry, Figure, Spec
 from rbve.report.labels import METHODS
 
 BAR, ILLEGAL, EDGE = "#3b6ea5", "#9a9aa2", "#8a8a92"
@@ -132,7 +133,8 @@ def _bars(data: Histogram, unit: str, mean: float) -> list[Spec]:
     up["axis"] |= {"tickMinStep": 1, "tickCount": 4}
     along = _along(data, unit)
     ends = {"x2": {"field": "to"}, "y2": {"datum": 0}}
-    bars = marks.bars(along, up, BAR, encoding=ends, stroke=BAR, strokeWidth=0.5)
+    look = {"type": "bar", "stroke": BAR, "strokeWidth": 0.5}
+    bars = marks.layer(look, {"x": along, "y": up, "color": {"value": BAR}, **ends}, name="points")
     return [bars, marks.rule(mean, "x", along, strokeDash=[4, 3], strokeWidth=1.2)]
 
 
@@ -187,8 +189,10 @@ def actions(rows: Sequence[_ActionRow], counts: Sequence[int]) -> Figure:
     share = marks.measure("share", grid=False, zero=True, padding=0)
     share |= {"axis": None}
     y = _action_axis(rows)
-    bars = marks.bars(share, y, BAR, height={"band": 0.75}, minBandSize=1)
-    bars["encoding"]["opacity"] = {"condition": {"test": "datum.rest", "value": 0.45}, "value": 1}
+    look = {"type": "bar", "height": {"band": 0.75}, "minBandSize": 1}
+    pale = {"condition": {"test": "datum.rest", "value": 0.45}, "value": 1}
+    encoding = {"x": share, "y": y, "color": {"value": BAR}, "opacity": pale}
+    bars = marks.layer(look, encoding, name="points")
     label = marks.text(
         {"x": share, "y": y, "text": {"field": "share", "format": ".1%"}}, align="left", dx=5
     )
@@ -262,12 +266,11 @@ def regions(
 def _heat_map(y: Spec, look: Mapping[str, str]) -> Spec:
     x = {"field": "start", "type": "quantitative", "axis": None, "scale": {"domain": [0, 1]}}
     legend = {"orient": "top", "title": None, "symbolType": "square", "symbolOpacity": 1}
-    cells = marks.cells(x, y, marks.colours(look, legend=legend), stroke=theme.GRID)
-    cells["mark"]["strokeWidth"] = 0.6
-    cells["encoding"] |= {
-        "x2": {"field": "stop"},
-        "fillOpacity": {"field": "shade", "type": "quantitative", "scale": None},
-    }
+    encoding = {"x": x, "x2": {"field": "stop"}, "y": y}
+    encoding["fill"] = marks.colours(look, legend=legend)
+    encoding["fillOpacity"] = {"field": "shade", "type": "quantitative", "scale": None}
+    mark = {"type": "rect", "stroke": theme.GRID, "strokeWidth": 0.6}
+    cells = marks.layer(mark, encoding, name="points")
     return marks.view([cells], width=_WIDTH - 120, height={"step": _STEP})
 
 
@@ -281,7 +284,4 @@ def _describe(data: Histogram) -> str:
 
 
 def short(value: float) -> str:
-    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return minus(f"{value / size:.3g}{sign}")
-    return minus(f"{value:.3g}")
+    return thousands(value, ".3g")

@@ -36,20 +36,29 @@ class Axis:
     def __init__(self, found: Sequence[float], scale: Scale, pad: float = 0.05) -> None:
         self.kind = scale
         self.values: list[float] | None = None  # None: Vega's choice
-        self.labels: list[str] = []
         self.threshold = 1.0
         if scale == "log":
-            self.low, self.high = logarithmic([v for v in found if v > 0])
-            self.values = powers(self.low, self.high)
+            known = [math.log10(value) for value in found if value > 0] or [0.0, 1.0]
+            room = 0.07 * (max(known) - min(known)) or 0.5
+            low, high = max(min(known) - room, -307), min(max(known) + room, 307)
+            self.low, self.high = 10.0**low, 10.0**high
+            self.values = powers(math.ceil(low), math.floor(high))
         elif scale == "symlog":
             self.threshold, ticks = symlog(found)
-            self.high = edge(ticks[-1], self.threshold)
-            self.low = -edge(-ticks[0], self.threshold)
+            self.low, self.high = -self.edge(-ticks[0]), self.edge(ticks[-1])
             gap = 0.06 * (self.at(self.high) - self.at(self.low))
             self.values = [tick for tick in ticks if not 0 < abs(self.at(tick)) < gap]
         else:
-            self.low, self.high = linear(found, pad)
+            low, high = min(found, default=0.0), max(found, default=1.0)
+            flat = high - low <= 1e-9 * max(abs(low), abs(high))
+            room = (0.1 * abs(high) or 0.5) if flat else pad * (high - low)
+            self.low, self.high = low - room, high + room
         self.labels = [power(tick) for tick in self.values or []]
+
+    def edge(self, tick: float) -> float:
+        """A little beyond the last tick of a side; a side without ticks keeps a sliver."""
+        least = self.threshold
+        return 10.0 ** (math.log10(max(tick, least)) + 0.1) if tick > 0 else 0.2 * least
 
     def at(self, value: float) -> float:
         if self.kind == "log":
@@ -83,27 +92,10 @@ class Axis:
         return Ticks(scale, {"values": self.values, "labelExpr": words})
 
 
-def linear(found: Sequence[float], pad: float) -> tuple[float, float]:
-    low, high = min(found, default=0.0), max(found, default=1.0)
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        room = 0.1 * abs(high) or 0.5
-        return low - room, high + room
-    room = pad * (high - low)
-    return low - room, high + room
-
-
-def logarithmic(found: Sequence[float]) -> tuple[float, float]:
-    low, high = (math.log10(v) for v in (min(found, default=1.0), max(found, default=10.0)))
-    room = 0.07 * (high - low) or 0.5
-    return 10.0 ** max(low - room, -307), 10.0 ** min(high + room, 307)
-
-
-def powers(low: float, high: float) -> list[float] | None:
+def powers(first: int, last: int) -> list[float] | None:
     """Powers of ten, at most seven; None where there are fewer than two."""
-    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
-    if last <= first:
-        return None
-    return [10.0**k for k in range(first, last + 1, math.ceil((last - first) / 6))]
+    step = math.ceil((last - first) / 6)
+    return [10.0**k for k in range(first, last + 1, step)] if last > first else None
 
 
 def symlog(found: Sequence[float]) -> tuple[float, list[float]]:
@@ -121,21 +113,14 @@ def symlog(found: Sequence[float]) -> tuple[float, list[float]]:
     return 10.0**bottom, [*below, 0.0, *above]
 
 
-def edge(tick: float, threshold: float) -> float:
-    """A little beyond the last tick of a side; a side without ticks keeps a sliver."""
-    return 10.0 ** (math.log10(max(tick, threshold)) + 0.1) if tick > 0 else 0.2 * threshold
-
-
-def thousands(value: float) -> str:
-    for size, sign in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return minus(f"{value / size:g}{sign}")
-    return minus(f"{value:g}")
+def thousands(value: float, digits: str = "g") -> str:
+    """With k, M or G."""
+    signs = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+    size, sign = next((each for each in signs if abs(value) >= each[0]), (1, ""))
+    return minus(f"{value / size:{digits}}{sign}")
 
 
 def power(value: float) -> str:
     """1e4: superscripts are not in every font."""
-    if value == 0:
-        return "0"
-    exponent = round(math.log10(abs(value)))
+    exponent = round(math.log10(abs(value))) if value else 0
     return minus(f"{value:g}" if -2 <= exponent <= 3 else f"{'-' if value < 0 else ''}1e{exponent}")

@@ -35,6 +35,11 @@ class Series:
     marker: Literal["dot", "ring"] = "dot"
     strong: bool = False  # the one to look at
 
+    @property
+    def pairs(self) -> list[tuple[float | str, float]]:
+        """x and y of points and single runs."""
+        return [*((point.x, point.y) for point in self.points), *self.members]
+
 
 class Mark(NamedTuple):
     """A value to compare with: a thin line across the panel."""
@@ -74,7 +79,7 @@ def categories(panels: Sequence[Panel]) -> list[str]:
 
 def places(each: Series) -> dict[str, float | str]:
     """All x of a series, by their words."""
-    return {str(x): x for x in (*(p.x for p in each.points), *(x for x, _ in each.members))}
+    return {str(x): x for x, _ in each.pairs}
 
 
 def named_by_rows(chart: Chart) -> bool:
@@ -99,13 +104,11 @@ def words(chart: Chart) -> str:
     far = []
     for panel in chart.panels:
         for each in panel.series:
-            pairs = [*(point[:2] for point in each.points), *each.members]
-            lost = sum(not (shows(x, chart.x_scale) and shows(y, chart.y_scale)) for x, y in pairs)
+            lost = sum(not drawn(chart, x, y) for x, y in each.pairs)
             if lost:
                 hidden[each.name] = hidden.get(each.name, 0) + lost
-        near = near_marks(chart, panel)
         place = f" ({panel.title})" if panel.title else ""
-        away = [mark for mark in panel.marks if mark not in near]
+        away = [mark for mark in panel.marks if mark not in near_marks(chart, panel)]
         far += [f"{mark.name} {minus(f'{mark.value:.4g}')}{place}" for mark in away]
     parts = [chart.note]
     if hidden:
@@ -124,17 +127,17 @@ def shows(value: float | str, scale: Scale) -> bool:
     return math.isfinite(value) and (scale != "log" or value > 0)
 
 
+def drawn(chart: Chart, x: float | str, y: float) -> bool:
+    return shows(x, chart.x_scale) and shows(y, chart.y_scale)
+
+
 def values(chart: Chart, panels: Iterable[Panel]) -> list[float]:
     """All y of panels that have a place on the axis: points, intervals, single runs."""
-    every = (
-        value
-        for panel in panels
-        for each in panel.series
-        for value in (
-            *(v for point in each.points for v in point[1:4] if v is not None),
-            *(y for _, y in each.members),
-        )
-    )
+    series = [each for panel in panels for each in panel.series]
+    every = [
+        end for each in series for p in each.points for end in (p.low, p.high) if end is not None
+    ]
+    every += [y for each in series for _, y in each.pairs]
     return [value for value in every if shows(value, chart.y_scale)]
 
 

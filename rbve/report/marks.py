@@ -2,9 +2,9 @@
 
 A figure is made of them like this (rbve/report/figure.py):
 
-    x, y = measure("x", "updates", scale="log"), measure("y", "return")
-    look = colours({"R-BVE": "#D62410"})
-    layers = [band(x, y, look), line(x, y, look), dots(x, y, look), *rules({"random": 4.0}, "y")]
+    x, y = measure("x", "updates"), measure("y", "return")
+    look = {"x": x, "y": y, "color": colours({"R-BVE": "#D62410"})}
+    layers = [rule(4.0, "y", y), layer("line", look), layer("point", look, name="points")]
     Figure(name, title, note, view(layers), rows, {"series": "series", "x": "updates", ...})
 """
 
@@ -45,7 +45,7 @@ def category(field: str, names: Sequence[str], title: str = "", **axis: Any) -> 
     Words would end up in Vega's expressions, which take only some of them.
     """
     look: Spec = {"title": title or None, "grid": False, "labelOverlap": False, **axis}
-    look["labelExpr"] = f"{_literal(list(names))}[datum.value]"
+    look["labelExpr"] = f"{json.dumps(list(names))}[datum.value]"
     return {"field": field, "type": "ordinal", "axis": look}
 
 
@@ -56,66 +56,28 @@ def colours(by_name: Mapping[str, Any], field: str = "series", legend: Spec | No
 
 
 def layer(
-    mark: Mapping[str, Any],
+    mark: str | Mapping[str, Any],
     encoding: Mapping[str, Any],
     rows: Iterable[Row] | None = None,
     where: Any = None,
     name: str = "",
 ) -> Spec:
     """`rows`: data of its own; `where`: a Vega-Lite filter; `name`: "points..." to be found."""
-    found: Spec = {"mark": dict(mark), "encoding": dict(encoding)}
+    found: Spec = {"name": name} if name else {}
+    found |= {"mark": mark if isinstance(mark, str) else dict(mark), "encoding": dict(encoding)}
     if rows is not None:
         found["data"] = {"values": [dict(row) for row in rows]}
         found["transform"] = [_SHOWN]
     if where is not None:
         found["transform"] = [*found.get("transform", []), {"filter": where}]
-    return {"name": name, **found} if name else found
-
-
-def line(x: Spec, y: Spec, colour: Spec, where: Any = None, **look: Any) -> Spec:
-    mark = {"type": "line", "strokeWidth": 1.8, "strokeJoin": "round", **look}
-    return layer(mark, {"x": x, "y": y, "color": colour}, where=where)
-
-
-def band(x: Spec, y: Spec, colour: Spec, where: Any = None) -> Spec:
-    """Between `low` and `high`."""
-    across = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}
-    return layer({"type": "area", "opacity": 0.14, "line": False}, across, where=where)
+    return found
 
 
 def interval(x: Spec, y: Spec, colour: Spec, along: str = "y", where: Any = None) -> Spec:
     """A bar from `low` to `high` along one axis."""
-    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "x": x}
-    if along == "x":
-        ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y}
+    ends = {along: {**(x if along == "x" else y), "field": "low"}, f"{along}2": {"field": "high"}}
     mark = {"type": "rule", "strokeWidth": 2, "opacity": 0.75, "strokeCap": "round"}
-    return layer(mark, {**ends, "color": colour}, where=where)
-
-
-def dots(x: Spec, y: Spec, colour: Spec, name: str = "points", **look: Any) -> Spec:
-    """Hollow where the row has a true `ring`."""
-    hollow = {"test": "datum.ring", "value": {"expr": "card"}}
-    fill = {**colour, "condition": hollow}
-    mark = {"type": "point", "size": 34, "strokeWidth": 1.6, "opacity": 1, **look}
-    return layer(mark, {"x": x, "y": y, "color": colour, "fill": fill}, name=name)
-
-
-def faint(x: Spec, y: Spec, colour: Spec, rows: Iterable[Row]) -> Spec:
-    """Single runs behind what is told of them."""
-    mark = {"type": "circle", "size": 22, "opacity": 0.3}
-    return layer(mark, {"x": x, "y": y, "color": colour}, rows)
-
-
-def bars(x: Spec, y: Spec, colour: Spec | str, name: str = "points", **look: Any) -> Spec:
-    """`x2`/`y2` of a histogram go into the channels' place by `look`'s `encoding`."""
-    more = look.pop("encoding", {})
-    paint = {"value": colour} if isinstance(colour, str) else {**colour}
-    return layer({"type": "bar", **look}, {"x": x, "y": y, "color": paint, **more}, name=name)
-
-
-def cells(x: Spec, y: Spec, fill: Spec, name: str = "points", **look: Any) -> Spec:
-    """A heat map or grid: a rectangle per row."""
-    return layer({"type": "rect", **look}, {"x": x, "y": y, "fill": fill}, name=name)
+    return layer(mark, {"x": x, "y": y, **ends, "color": colour}, where=where)
 
 
 def text(encoding: Mapping[str, Any], rows: Iterable[Row] | None = None, **look: Any) -> Spec:
@@ -140,11 +102,9 @@ def view(
 ) -> Spec:
     """One panel. `where`: rows it draws; `above`: pixels between title and drawing."""
     chosen = [{"filter": where}] if where is not None else []
-    found: Spec = {"width": width, "height": height, "transform": [*chosen, _SHOWN]}
-    if title:
-        lines = title if isinstance(title, str) else list(title)
-        found["title"] = {"text": lines, "offset": above}
-    return {**found, "layer": list(layers)}
+    words = {"title": {"text": title, "offset": above}} if title else {}
+    size = {"width": width, "height": height}
+    return {**size, "transform": [*chosen, _SHOWN], **words, "layer": list(layers)}
 
 
 def side_by_side(views: Sequence[Spec], columns: int = 3) -> Spec:
@@ -157,15 +117,3 @@ def side_by_side(views: Sequence[Spec], columns: int = 3) -> Spec:
             own |= {"name": f"{own['name']}-{index}"} if "name" in own else {}
     shared = {"color": "shared", "strokeDash": "shared", "fill": "shared"}
     return {"concat": named, "columns": columns, "resolve": {"scale": shared}}
-
-
-def nothing(words: str = "no data") -> Spec:
-    """Words in the middle of an empty view."""
-    look = {"type": "text", "fontStyle": "italic"}
-    place = {"x": {"value": 40}, "y": {"value": 40}}
-    return layer(look, {**place, "text": {"value": words}}, [{}])
-
-
-def _literal(value: Any) -> str:
-    """JSON that may stand in a Vega expression."""
-    return json.dumps(value, allow_nan=False)

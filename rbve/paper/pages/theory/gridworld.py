@@ -109,7 +109,7 @@ def _world(run: Run, name: str, colour: Spec) -> Spec:
     layout = run.spec["layout"]
     return marks.view(
         [
-            marks.cells(at["x"], at["y"], colour),
+            marks.layer({"type": "rect"}, {**at, "fill": colour}, name="points"),
             marks.layer(goal, at, where="datum.cell == 'G'"),
             marks.layer({**frame, "width": CELL - 3, "height": CELL - 3}, at, where="datum.framed"),
             marks.layer(arrow, {**at, **ink, **turned}, where="isValid(datum.angle)"),
