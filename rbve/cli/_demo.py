@@ -18,8 +18,8 @@ from rbve.behaviours.record import Progress
 from rbve.cli import _console
 from rbve.cli._audit import SIGNS, summary
 from rbve.data.manifest import fingerprint, is_recorded
-from rbve.report.advice import advice
 from rbve.report.summary import group
+from rbve.report.words import advice
 from rbve.spec import Spec
 from rbve.sweep import grid
 from rbve.sweep.devices import on_all_devices

@@ -29,11 +29,10 @@ class Line(NamedTuple):
 
 def _shown_metrics(problem: Problem) -> list[Metric]:
     """Those of its table, in the order of their columns."""
+    always, methods = problem.evaluated, problem.methods
+    every = metric.tabulated().values()
     return [
-        each
-        for name, each in metric.tabulated().items()
-        if (each.always and problem.evaluated)
-        or any(method.estimates[name].n for method in problem.methods)
+        m for m in every if (m.always and always) or any(x.estimates[m.name].n for x in methods)
     ]
 
 
@@ -48,9 +47,10 @@ def lines(problem: Problem) -> list[Line]:
     known = _shown_metrics(problem)
     result = []
     for method in problem.methods:
-        loss = () if problem.evaluated else (figure(method.train_loss, method),)
+        loss = number(method.train_loss.mean) + share(method.train_loss, method)
         figures = (cell(each, method, places) for each in known)
-        cells = (method.name, str(method.n), *loss, *figures, str(method.diverged))
+        shown = figures if problem.evaluated else (loss, *figures)
+        cells = (method.name, str(method.n), *shown, str(method.diverged))
         result.append(Line(method, cells))
     if not problem.evaluated:
         return result
@@ -73,11 +73,9 @@ def cell(shown: Metric, method: Method, return_decimals: int) -> str:
     if shown.statistic == "interval":
         places = return_decimals if shown.name == "return" else None
         return interval(found, places) + share(found, method)
-    return figure(found, method, shown.statistic == "median")
-
-
-def figure(found: Estimate, method: Method, median: bool = False) -> str:
-    return number(found.median if median else found.mean) + share(found, method)
+    return number(found.median if shown.statistic == "median" else found.mean) + share(
+        found, method
+    )
 
 
 def percent(value: float | None) -> str:
@@ -90,10 +88,8 @@ def share(estimate: Estimate, method: Method) -> str:
 
 
 def interval(estimate: Estimate, places: int | None = None) -> str:
-    mean = number(estimate.mean, places)
-    if estimate.low is None or estimate.high is None:
-        return mean
-    return f"{mean} [{number(estimate.low, places)}, {number(estimate.high, places)}]"
+    mean, low, high = (number(v, places) for v in (estimate.mean, estimate.low, estimate.high))
+    return mean if estimate.low is None else f"{mean} [{low}, {high}]"
 
 
 def interval_words(estimates: Iterable[Estimate]) -> str:
@@ -127,13 +123,9 @@ def return_places(problem: Problem) -> int:
 
 
 def decimals(scale: float) -> int:
-    if scale >= 100:
-        return 0
-    if scale >= 10:
-        return 1
-    if scale >= 0.1 or scale == 0:
-        return 2
-    return min(7, 1 - math.floor(math.log10(scale)))
+    if scale >= 10 or scale == 0:
+        return 0 if scale >= 100 else 1 if scale else 2
+    return 2 if scale >= 0.1 else min(7, 1 - math.floor(math.log10(scale)))
 
 
 def number(value: float | None, places: int | None = None) -> str:
@@ -156,83 +148,65 @@ def tables(problems: Sequence[Problem]) -> list[Table]:
 
 def table(problem: Problem) -> Table:
     words = interval_words(method.estimates["return"] for method in problem.methods)
+    caption = Text(f"In brackets: {words}.") if words else None
     result = Table(
-        title=Text(problem.label),
-        title_justify="left",
-        caption=Text(f"In brackets: {words}.") if words else None,
-        caption_justify="left",
+        title=Text(problem.label), title_justify="left", caption=caption, caption_justify="left"
     )
     for name in columns(problem):
         result.add_column(name, justify="left" if name == "method" else "right")
-    known = lines(problem)
-    for index, line in enumerate(known):
-        last_method = line.method is not None and (
-            index + 1 == len(known) or known[index + 1].method is None
-        )
+    for line in lines(problem):
+        last = line.method is problem.methods[-1]
+        style = "dim" if line.method is None else "bold" if line.method.emphasised else ""
         # Text and not markup: names may hold brackets.
-        cells = [Text(cell) for cell in line.cells]
-        result.add_row(*cells, style=_row_style(line), end_section=last_method)
+        result.add_row(*map(Text, line.cells), style=style, end_section=last)
     return result
-
-
-def _row_style(line: Line) -> str:
-    if line.method is None:
-        return "dim"
-    return "bold" if line.method.emphasised else ""
 
 
 def as_json(problems: Sequence[Problem]) -> dict[str, Any]:
     """The figures of the tables, unrounded; None where undefined."""
-    return {"problems": [_problem_json(problem) for problem in problems]}
-
-
-def _problem_json(problem: Problem) -> dict[str, Any]:
-    return {
-        "problem": problem.label,
-        "env": problem.env,
-        "runs": len(problem.runs),
-        "datasets": len(problem.datasets),
-        "references": {name: problem.references.get(name) for name in REFERENCES},
-        "reference_source": problem.reference_source,
-        "methods": [_method_json(method) for method in problem.methods],
-    }
+    found = [
+        {
+            "problem": problem.label,
+            "env": problem.env,
+            "runs": len(problem.runs),
+            "datasets": len(problem.datasets),
+            "references": {name: problem.references.get(name) for name in REFERENCES},
+            "reference_source": problem.reference_source,
+            "methods": [_method_json(method) for method in problem.methods],
+        }
+        for problem in problems
+    ]
+    return {"problems": found}
 
 
 def _method_json(method: Method) -> dict[str, Any]:
+    estimates = {**method.estimates, "train_loss": method.train_loss}
     return {
         "method": method.name,
         "algorithm": method.algorithm,
         "settings": method.settings,
         "n": method.n,
         "diverged": method.diverged,
-        **{name: _estimate_json(each) for name, each in method.estimates.items()},
-        "train_loss": _estimate_json(method.train_loss),
+        **{
+            measure: {name: None if v != v else v for name, v in each._asdict().items()}
+            for measure, each in estimates.items()
+        },
         "jobs": [run.job for run in method.runs],
     }
-
-
-def _estimate_json(estimate: Estimate) -> dict[str, Any]:
-    content = estimate._asdict()
-    return {name: None if value != value else value for name, value in content.items()}
 
 
 def as_csv(problems: Sequence[Problem]) -> str:
     """One line per method and per reference return."""
     measures = [*metric.tabulated(), "train_loss"]
-    statistics = [f"{name}_{field}" for name in measures for field in Estimate._fields]
+    statistics = {f"{name}_{of}": (name, of) for name in measures for of in Estimate._fields}
     names = ["problem", "env", "kind", "method", "algorithm", "runs", "diverged", *statistics]
     found: list[dict[str, Any]] = []
     for problem in problems:
         common = {"problem": problem.label, "env": problem.env}
         for method in problem.methods:
             content = _method_json(method)
-            line = {
-                f"{name}_{field}": content[name][field]
-                for name in measures
-                for field in Estimate._fields
-            }
-            line |= {"kind": "method", "runs": method.n, "diverged": method.diverged}
-            found.append({**common, **line, "method": method.name, "algorithm": method.algorithm})
+            line = {column: content[name][of] for column, (name, of) in statistics.items()}
+            found.append({**common, **content, **line, "kind": "method", "runs": method.n})
         for name, value in problem.references.items():
             words = problem.named(REFERENCES)[name]
             found.append({**common, "kind": "reference", "method": words, "return_mean": value})

@@ -2,57 +2,68 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from rbve.report import table
-from rbve.report.advice import advice
+from rbve.report.statistics import student_interval
 from rbve.report.summary import Method, Problem
 from rbve.rows import TOLERATED_OUTSIDE
+
+_CLONING = {"bc", "filtered_bc"}
+MARGIN = 0.05  # of the way from random to the best return known: less is too small to matter
 
 
 def headline(problem: Problem) -> list[str]:
     """The best, whether cloning suffices, what is not apart from the best, values, divergence."""
+    diverged = [f"{m.name} {m.diverged} of {m.n}" for m in problem.methods if m.diverged]
+    last = _told(
+        "Claimed values outside the returns that the data's rewards allow", _outside(problem)
+    )
+    last += _told("Diverged runs", diverged)
     if not problem.ranked:
         missing = "trained from data alone, no environment to evaluate in"
         if problem.env:
             missing = "no run has been evaluated to its end yet"
-        return [f"No returns: {missing}.", *_outside_words(problem), *_diverged_words(problem)]
+        return [f"No returns: {missing}.", *last]
     best = best_words(problem)
     behaviour = problem.references.get("behaviour_return")
     if behaviour is not None:
         best += f"; behaviour {table.number(behaviour, table.return_places(problem))}"
-    return [
-        f"Best mean return: {best}.",
-        *filter(None, [advice(problem)]),
-        *_close_words(problem),
-        *_overestimation_words(problem),
-        *_outside_words(problem),
-        *_diverged_words(problem),
-    ]
+    middle = [*filter(None, [advice(problem)]), *_close(problem), *_overestimation(problem)]
+    return [f"Best mean return: {best}.", *middle, *last]
 
 
-def _close_words(problem: Problem) -> list[str]:
-    if problem.ranked[0].estimates["return"].low is None:
+def _told(what: str, names: Sequence[str]) -> list[str]:
+    return [f"{what}: {_listing(names)}."] if names else []
+
+
+def _close(problem: Problem) -> list[str]:
+    """What tells little apart from the best."""
+    best, *others = [(m.name, m.estimates["return"]) for m in problem.ranked]
+    if (low := best[1].low) is None:
         return ["It rests on one run, so there is no interval."]
-    near = _close_to_best(problem)
-    if problem.ranked[0].estimates["return"].over == "runs":
-        alone = ["All its runs share one dataset, so the interval tells nothing of other data."]
-        return [*alone, *_overlap_words(near)]
-    return _overlap_words(near)
-
-
-def _overlap_words(near: Sequence[str]) -> list[str]:
-    if not near:
-        return []
+    words = []
+    if best[1].over == "runs":
+        words = ["All its runs share one dataset, so the interval tells nothing of other data."]
+    near = [
+        name
+        for name, found in others
+        if found.mean < best[1].mean and found.high is not None and found.high >= low
+    ]
     if len(near) == 1:
-        return [f"The interval of {near[0]} overlaps with that of the best."]
-    return [f"The intervals of {_listing(near)} overlap with that of the best."]
+        words.append(f"The interval of {near[0]} overlaps with that of the best.")
+    elif near:
+        words.append(f"The intervals of {_listing(near)} overlap with that of the best.")
+    return words
 
 
-def _overestimation_words(problem: Problem) -> list[str]:
-    found = [(m, m.estimates["overestimation"]) for m in problem.methods]
-    medians = {m.name: each.median for m, each in found if each.n}
+def _overestimation(problem: Problem) -> list[str]:
+    found = [(m.name, m.estimates["overestimation"]) for m in problem.methods]
+    medians = {name: each.median for name, each in found if each.n}
     if len(set(medians.values())) < 2:
         return []
     ends = [
@@ -62,17 +73,10 @@ def _overestimation_words(problem: Problem) -> list[str]:
     return [f"Median over-estimation error: {'; '.join(ends)}."]
 
 
-def _outside_words(problem: Problem) -> list[str]:
-    found = {m.name: m.estimates["values_outside"] for m in problem.methods}
-    shares = {name: each.mean for name, each in found.items() if each.n}
-    high = [
-        f"{name} {table.percent(share)}"
-        for name, share in shares.items()
-        if share > TOLERATED_OUTSIDE
-    ]
-    if not high:
-        return []
-    return [f"Claimed values outside the returns that the data's rewards allow: {_listing(high)}."]
+def _outside(problem: Problem) -> list[str]:
+    found = [(m.name, m.estimates["values_outside"]) for m in problem.methods]
+    high = [(name, each.mean) for name, each in found if each.n and each.mean > TOLERATED_OUTSIDE]
+    return [f"{name} {table.percent(share)}" for name, share in high]
 
 
 def best_words(problem: Problem) -> str:
@@ -84,30 +88,55 @@ def best_words(problem: Problem) -> str:
     places = table.return_places(problem)
     if len(equal) > 1:
         return f"{_listing(equal)}, each {table.number(found.mean, places)}"
-    return f"{_tagged(best)} {table.interval(found, places)} (n={found.n})"
+    tagged = f"{best.name}:" if best.settings else best.name  # it can stand before a number
+    return f"{tagged} {table.interval(found, places)} (n={found.n})"
 
 
-def _tagged(method: Method) -> str:
-    """A name that can stand before a number."""
-    return f"{method.name}:" if method.settings else method.name
+def advice(problem: Problem) -> str | None:
+    """Is cloning enough on a problem, or is another method worth it?
+
+    Behaviour cloning (BC) is compared with the best method that learns values, on the datasets
+    that both were trained on: the difference of their returns on each dataset, its mean and its
+    95% Student interval over datasets.
+
+    Returns:
+        A sentence, or None where BC and a method that learns values do not share two datasets.
+    """
+    clones = [method for method in problem.ranked if method.algorithm == "bc"]
+    others = [method for method in problem.ranked if method.algorithm not in _CLONING]
+    if not clones or not others:
+        return None
+    best, ours, theirs = others[0].name, _by_dataset(others[0]), _by_dataset(clones[0])
+    differences = np.array([ours[name] - theirs[name] for name in ours if name in theirs])
+    interval = student_interval(differences)
+    if interval is None:
+        return None
+    places = table.return_places(problem)
+    values = (float(differences.mean()), *interval)
+    gain = "{} [{}, {}]".format(*(table.number(each, places) for each in values))
+    count = f"over {len(differences)} datasets"
+    margin = MARGIN * _scale(problem)
+    if interval[0] > margin:
+        return f"Choose {best} here: it returns {gain} more than cloning (BC), {count}."
+    if interval[1] <= margin:
+        return f"Cloning (BC) suffices here: {best} returns {gain} more, {count}."
+    return f"Undecided: {best} returns {gain} more than cloning (BC), {count}; more would tell."
 
 
-def _close_to_best(problem: Problem) -> list[str]:
-    best = problem.ranked[0].estimates["return"]
-    if best.low is None:
-        return []
-    others = [(m.name, m.estimates["return"]) for m in problem.ranked[1:]]
-    return [
-        name
-        for name, found in others
-        if found.mean < best.mean and found.high is not None and found.high >= best.low
-    ]
+def _by_dataset(method: Method) -> dict[str, float]:
+    """Mean final returns."""
+    values: dict[str, list[float]] = {}
+    for dataset, value in zip(method.datasets, method.finals("return"), strict=True):
+        if value is not None and math.isfinite(value):
+            values.setdefault(dataset, []).append(value)
+    return {dataset: float(np.mean(each)) for dataset, each in values.items()}
 
 
-def _diverged_words(problem: Problem) -> list[str]:
-    counts = [(m.name, m.diverged, m.n) for m in problem.methods if m.diverged]
-    words = [f"{name} {count} of {n}" for name, count, n in counts]
-    return [f"Diverged runs: {_listing(words)}."] if words else []
+def _scale(problem: Problem) -> float:
+    """From a random policy's return to the best known, or the spread of methods' returns."""
+    means = [method.estimates["return"].mean for method in problem.ranked]
+    best = max([*means, problem.references.get("reference_return", -math.inf)])
+    return best - min([*means, problem.references.get("random_return", math.inf)])
 
 
 def sizes(problem: Problem) -> str:
@@ -127,10 +156,8 @@ def training(problem: Problem) -> str:
     periods: list[Any] = [run.field("target_period") for run in problem.runs]
     if not all(type(count) is int for count in (*steps, *periods)):
         return ""
-    return (
-        f"{table.span(steps)} updates a run; the target network is copied every "
-        f"{table.span(periods)}."
-    )
+    updates, copies = table.span(steps), table.span(periods)
+    return f"{updates} updates a run; the target network is copied every {copies}."
 
 
 def _listing(names: Sequence[str]) -> str:

@@ -3,8 +3,8 @@
 from support.reports import add_run, finals
 
 from rbve import rows
-from rbve.report.advice import advice
 from rbve.report.summary import group
+from rbve.report.words import advice
 
 
 def told(folder, **returns):
