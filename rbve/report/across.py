@@ -98,18 +98,16 @@ def _averages(task: _Task) -> Floats:
 def resamples(tasks: Sequence[_Task], seed: int) -> list[Floats]:
     """Of each task, RESAMPLES lines of as many datasets as it has: means of resampled runs."""
     rng = np.random.default_rng(seed)
-    return [_resample(task, rng) for task in tasks]
-
-
-def _resample(task: _Task, rng: np.random.Generator) -> Floats:
-    shape = (RESAMPLES, len(task))
-    drawn = rng.integers(len(task), size=shape)
-    lines = _averages(task)[drawn]
-    for index, runs in enumerate(task):
-        if len(runs) > 1:
-            own = drawn == index
-            lines[own] = runs[rng.integers(len(runs), size=(int(own.sum()), len(runs)))].mean(-1)
-    return lines
+    found = []
+    for task in tasks:
+        drawn = rng.integers(len(task), size=(RESAMPLES, len(task)))
+        lines = _averages(task)[drawn]
+        for index, runs in enumerate(task):
+            if (n := len(runs)) > 1:
+                own = drawn == index
+                lines[own] = runs[rng.integers(n, size=(int(own.sum()), n))].mean(-1)
+        found.append(lines)
+    return found
 
 
 def wins(ours: Floats, theirs: Floats) -> Any:

@@ -46,13 +46,11 @@ def histogram(
     name: str, title: str, data: Histogram, unit: str, mean: float, note: str = ""
 ) -> Figure:
     """Of episodes."""
-    label = marks.text(
-        {"x": {**_along(data, unit), "field": "mean"}, "text": {"field": "words"}}
-        | {"y": {"value": -4}},
-        [{"mean": mean, "words": f"mean {short(mean)}"}],
-        baseline="bottom",
-        align="right" if mean > (data.edges[0] + data.edges[-1]) / 2 else "left",
-    )
+    place = {"x": {**_along(data, unit), "field": "mean"}, "y": {"value": -4}}
+    align = "right" if mean > (data.edges[0] + data.edges[-1]) / 2 else "left"
+    words = {"mean": mean, "words": f"mean {short(mean)}"}
+    encoding = {**place, "text": {"field": "words"}}
+    label = marks.text(encoding, [words], baseline="bottom", align=align)
     return Figure(
         name=name,
         title=title,
@@ -76,18 +74,17 @@ def values(
             value = low + (high - low) * k / _STEEPNESS
             weight = math.exp(min((value - mean) / temperature, math.log(CAP)))
             curves.append({"series": name, "value": value, "weight": weight})
-    line = marks.layer(
-        {"type": "line", "strokeWidth": 2},
-        {
-            "x": {**_along(data, "V̂(s)"), "field": "value"},
-            "y": _weight(),
-            "color": marks.colours({k: v for k, (v, _) in look.items()}, legend=_LEGEND),
-            "strokeDash": marks.colours(
-                {k: theme.DASHES[v] for k, (_, v) in look.items()}, legend=_LEGEND
-            ),
-        },
-        curves,
-    )
+    legend = {"orient": "top", "title": None, "symbolType": "stroke", "symbolSize": 250}
+    height = {"field": "weight", "type": "quantitative", "axis": None}
+    colours = {name: colour for name, (colour, _) in look.items()}
+    dashes = {name: theme.DASHES[dash] for name, (_, dash) in look.items()}
+    encoding = {
+        "x": {**_along(data, "V̂(s)"), "field": "value"},
+        "y": {**height, "scale": {"domain": [0, CAP]}},
+        "color": marks.colours(colours, legend=legend),
+        "strokeDash": marks.colours(dashes, legend=legend),
+    }
+    line = marks.layer({"type": "line", "strokeWidth": 2}, encoding, curves)
     view = marks.view([*_bars(data, "V̂(s)", mean), line], width=_WIDTH, height=170)
     view["resolve"] = {"scale": {"y": "independent"}}
     note = (
@@ -106,13 +103,6 @@ def values(
     )
 
 
-_LEGEND = {"orient": "top", "title": None, "symbolType": "stroke", "symbolSize": 250}
-
-
-def _weight() -> Spec:
-    return {"field": "weight", "type": "quantitative", "axis": None, "scale": {"domain": [0, CAP]}}
-
-
 def _bins(data: Histogram) -> list[dict[str, Any]]:
     ends = zip(data.edges[:-1], data.edges[1:], data.counts, strict=True)
     return [{"from": low, "to": high, "count": count} for low, high, count in ends]
@@ -120,9 +110,8 @@ def _bins(data: Histogram) -> list[dict[str, Any]]:
 
 def _along(data: Histogram, unit: str) -> Spec:
     whole = all(edge % 1 == 0.5 for edge in data.edges)  # bins of whole numbers
-    found = marks.measure(
-        "from", unit, grid=False, padding=0, domain=[data.edges[0], data.edges[-1]]
-    )
+    ends = [data.edges[0], data.edges[-1]]
+    found = marks.measure("from", unit, grid=False, padding=0, domain=ends)
     found["axis"] |= {"tickMinStep": 1} if whole else {}
     return found
 

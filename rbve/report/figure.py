@@ -83,7 +83,6 @@ def png(figure: Figure) -> bytes:
 
 
 def raster(drawing: str) -> bytes:
-    """PNG of an SVG."""
     import vl_convert
 
     return vl_convert.svg_to_png(drawing, scale=_PIXELS)
@@ -101,7 +100,7 @@ def whole(figure: Figure) -> Spec:
             "offset": 10,
         },
         "params": [{"name": "hidden", "value": []}, {"name": "card", "value": theme.CARD}],
-        "data": {"values": drawn(figure)},
+        "data": {"values": [{key: known(v) for key, v in row.items()} for row in figure.rows]},
         "config": theme.config(),
         "concat": [copy.deepcopy(view) for view in figure.views],
         **{key: value for key, value in figure.spec.items() if key in ("columns", "resolve")},
@@ -114,12 +113,8 @@ def wrap(text: str, letters: int) -> list[str]:
     return [line.replace("\u00a0", " ") for line in lines] or [""]
 
 
-def drawn(figure: Figure) -> list[dict[str, Any]]:
-    """Rows as JSON knows them: null for what is not finite."""
-    return [{key: known(value) for key, value in row.items()} for row in figure.rows]
-
-
 def known(value: Any) -> Any:
+    """As JSON knows it: null for what is not finite."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

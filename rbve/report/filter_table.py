@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+from rbve.report.figure import known
 from rbve.report.render import render
 
 Cell = str | int | float | None  # None, NaN and infinities show as a dash and sort last
@@ -25,7 +25,13 @@ def filter_table(
     under its key; texts are shown as they are (a command), other values as JSON (a spec). What
     all rows have in common is stored once.
     """
-    _check(name, columns, rows, filters, details)
+    for row, cells in enumerate(rows):
+        if len(cells) != len(columns):
+            raise ValueError(f"table {name}, row {row}: {len(cells)} cells, {len(columns)} columns")
+    if strangers := [each for each in filters if each not in columns]:
+        raise ValueError(f"table {name}: no column {strangers[0]!r} to filter by")
+    if details is not None and len(details) != len(rows):
+        raise ValueError(f"table {name}: {len(details)} details for {len(rows)} rows")
     content: dict[str, Any] = {
         "columns": [
             {"name": column, **_packed([known(row[k]) for row in rows])}
@@ -39,26 +45,6 @@ def filter_table(
         content["common"] = common = shared(plain)
         content["details"] = [without(each, common) for each in plain]
     return render("filter_table.jinja", name=name, caption=caption, content=content)
-
-
-def _check(
-    name: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    filters: Sequence[str],
-    details: Sequence[Any] | None,
-) -> None:
-    for row, cells in enumerate(rows):
-        if len(cells) != len(columns):
-            raise ValueError(f"table {name}, row {row}: {len(cells)} cells, {len(columns)} columns")
-    if strangers := [each for each in filters if each not in columns]:
-        raise ValueError(f"table {name}: no column {strangers[0]!r} to filter by")
-    if details is not None and len(details) != len(rows):
-        raise ValueError(f"table {name}: {len(details)} details for {len(rows)} rows")
-
-
-def known(cell: Cell) -> Cell:
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def _clean(content: Any) -> Any:
@@ -103,10 +89,5 @@ def without(detail: Any, common: Any) -> Any:
     """What `common` lacks of it."""
     if not isinstance(common, dict):
         return detail
-    own = {}
-    for key, value in detail.items():
-        if key not in common:
-            own[key] = value
-        elif not same(value, common[key]):
-            own[key] = without(value, common[key])
-    return own
+    own = {k: v for k, v in detail.items() if k not in common or not same(v, common[k])}
+    return {k: without(v, common[k]) if k in common else v for k, v in own.items()}

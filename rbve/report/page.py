@@ -59,9 +59,12 @@ def write(
         raise ValueError(f"{page}: is a folder; name a file that ends in .html or another folder")
     check_names(sections)
     sections = sorted(sections, key=lambda each: not each.first)
-    folder = page.parent / _folder_of(page)
+    folder = page.parent / (FIGURES if page.name == PAGE else f"{page.stem}-figures")
     for each in (figure for section in sections for figure in section.figures):
-        _write_figure(each, folder)
+        drawing = svg(each)
+        write_atomically(folder / f"{each.name}.png", raster(drawing))
+        write_atomically(folder / f"{each.name}.svg", encode(drawing))
+        write_atomically(folder / f"{each.name}.csv", encode(as_csv(each)))
     for held in (files or {}, *(section.files for section in sections)):
         for name, content in held.items():
             write_atomically(folder / name, content)
@@ -76,32 +79,18 @@ def document(sections: Sequence[Section], title: str, about: str, folder: str = 
     return whole("page.jinja", figures, **values)
 
 
-def _folder_of(page: Path) -> str:
-    """Name of the folder beside a page that holds its figures."""
-    return FIGURES if page.name == PAGE else f"{page.stem}-figures"
-
-
-def _write_figure(each: Figure, folder: Path) -> None:
-    drawing = svg(each)
-    write_atomically(folder / f"{each.name}.png", raster(drawing))
-    write_atomically(folder / f"{each.name}.svg", encode(drawing))
-    write_atomically(folder / f"{each.name}.csv", encode(as_csv(each)))
-
-
 def check_names(sections: Sequence[Section]) -> None:
     """Names become ids and file names: plain, and each once."""
     seen: set[str] = set()
     for each in sections:
         for name in (each.id, *(chart.name for chart in each.charts)):
-            _check_name(name, seen)
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", name):
+                raise ValueError(
+                    f"name {name!r} of a section or figure: use letters, digits, hyphens"
+                )
+            if name in seen:
+                raise ValueError(f"two sections or figures of one page are named {name!r}")
             seen.add(name)
-
-
-def _check_name(name: str, seen: set[str]) -> None:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", name):
-        raise ValueError(f"name {name!r} of a section or figure: use letters, digits, hyphens")
-    if name in seen:
-        raise ValueError(f"two sections or figures of one page are named {name!r}")
 
 
 def encode(text: str) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -156,15 +157,9 @@ def curve(method: Method) -> Series:
     ends = [run.last("diverged_at") for run in method.runs]
     steps = [step for step, _ in method.curve]
     diverged = [min(steps, key=lambda step: abs(step - at)) for at in ends if at is not None]
-    points = tuple(
-        Point(
-            step,
-            found.mean,
-            found.low,
-            found.high,
-            found.n,
-            f"{plural(diverged.count(step), 'run')} diverged here" if step in diverged else "",
-        )
+    notes = {step: f"{plural(diverged.count(step), 'run')} diverged here" for step in diverged}
+    points = (
+        Point(step, found.mean, found.low, found.high, found.n, notes.get(step, ""))
         for step, found in method.curve
     )
     return series(method, points)
@@ -201,26 +196,19 @@ def overestimation(problem: Problem, name: str) -> Chart:
 
 
 def row(method: Method, measure: str) -> Series:
-    found = method.estimates[measure]
-    members = tuple((method.name, v) for v in method.finals(measure) if v is not None)
-    return series(method, (Point(method.name, *middle(found, measure), n=found.n),), members)
-
-
-def middle(found: Estimate, measure: str) -> tuple[float, float | None, float | None]:
     """By the statistic of the metric."""
+    name, found = method.name, method.estimates[measure]
+    point = Point(name, found.mean, found.low, found.high, found.n)
     if registered()[measure].statistic == "median":
-        return found.median, None, None
-    return found.mean, found.low, found.high
+        point = Point(name, found.median, n=found.n)
+    return series(method, [point], ((name, v) for v in method.finals(measure) if v is not None))
 
 
 def series(
-    method: Method,
-    points: tuple[Point, ...],
-    members: tuple[tuple[float | str, float], ...] = (),
+    method: Method, points: Iterable[Point], members: Iterable[tuple[str, float]] = ()
 ) -> Series:
-    return Series(
-        method.name, method.colour, points, members, method.dash, strong=method.emphasised
-    )
+    found = Series(method.name, method.colour, tuple(points), tuple(members), method.dash)
+    return replace(found, strong=method.emphasised)
 
 
 def marks(problem: Problem, online: bool) -> tuple[Mark, ...]:
@@ -239,30 +227,21 @@ def count(methods: Sequence[Method]) -> str:
 
 
 COLUMNS = (
-    "problem",
-    "method",
-    "dataset",
-    "seed",
-    "final return",
-    "over-estimation",
-    "diverged at",  # update; empty = it did not
-    "job",
+    *("problem", "method", "dataset", "seed", "final return", "over-estimation"),
+    *("diverged at", "job"),  # the update; empty = it did not
 )
 
 
 def _every_run(problems: Sequence[Problem]) -> Section:
+    every = [(p.label, m.name, run) for p in problems for m in p.methods for run in m.runs]
     rows, details = [], []
-    for problem in problems:
-        for method in problem.methods:
-            for run in method.runs:
-                data = one_line(str(run.field("path", "")))
-                returned, over = run.last("final/return"), run.last("final/overestimation")
-                seed = run.field("seed")
-                job = one_line(run.job)
-                ended = run.last("diverged_at")
-                at = None if ended is None else int(ended)
-                rows.append((problem.label, method.name, data, seed, returned, over, at, job))
-                details.append({"specification": run.spec, "facts of the data": run.facts})
+    for label, name, run in every:
+        data, seed = one_line(str(run.field("path", ""))), run.field("seed")
+        returned, over = run.last("final/return"), run.last("final/overestimation")
+        ended = run.last("diverged_at")
+        at = None if ended is None else int(ended)
+        rows.append((label, name, data, seed, returned, over, at, one_line(run.job)))
+        details.append({"specification": run.spec, "facts of the data": run.facts})
     words = "<p>Open a row for the specification of the run and the facts of its data.</p>"
     content = filter_table("every-run", COLUMNS, rows, ("problem", "method"), "Every run", details)
     return Section("runs", "Every run", words + content)

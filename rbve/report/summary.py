@@ -205,32 +205,25 @@ def returns(run: Run) -> dict[int, float]:
 def _methods_of(runs: Sequence[Run]) -> list[Method]:
     by_algorithm: dict[str, list[Run]] = {}
     for run in runs:
-        by_algorithm.setdefault(_algorithm_of(run), []).append(run)
-    known = list(METHODS)
-    strangers = sorted(set(by_algorithm) - set(known))
+        name = Path(str(run.field("algorithm", "unknown"))).stem
+        by_algorithm.setdefault(name, []).append(run)
+    strangers = sorted(set(by_algorithm) - set(METHODS))
+    known = METHODS | {
+        algorithm: (one_line(algorithm), OTHER_COLOURS[k % len(OTHER_COLOURS)])
+        for k, algorithm in enumerate(strangers)
+    }
     methods = []
-    for algorithm in sorted(by_algorithm, key=[*known, *strangers].index):
-        if algorithm in METHODS:
-            name, colour = METHODS[algorithm]
-        else:
-            name = one_line(algorithm)
-            colour = OTHER_COLOURS[strangers.index(algorithm) % len(OTHER_COLOURS)]
+    for algorithm in sorted(by_algorithm, key=list(known).index):
         variants = split(by_algorithm[algorithm])
         alone = len(by_algorithm) == 1 and len(variants) > 1  # a sweep of settings
-        for index, (settings, members) in enumerate(variants):
-            methods.append(
-                Method(
-                    algorithm=algorithm,
-                    name=method_name(name, algorithm, settings, members[0]),
-                    settings=settings,
-                    colour=ramp(index / (len(variants) - 1))
-                    if alone
-                    else lighten(colour, index / max(len(variants), 3)),
-                    dash=0 if alone else index,
-                    emphasised=algorithm == EMPHASISED and not alone,
-                    runs=tuple(members),
-                )
-            )
+        for k, (settings, members) in enumerate(variants):
+            name = method_name(known[algorithm][0], algorithm, settings, members[0])
+            colour = lighten(known[algorithm][1], k / max(len(variants), 3))
+            if alone:
+                colour = ramp(k / (len(variants) - 1))
+            strong = algorithm == EMPHASISED and not alone
+            look = (colour, 0 if alone else k, strong)
+            methods.append(Method(algorithm, name, settings, *look, tuple(members)))
     return methods
 
 
@@ -262,10 +255,6 @@ def _settings_of(run: Run) -> dict[str, Any]:
         **{name: value for name, value in own.items() if name not in _NOT_A_SETTING},
         "target_period": run.field("target_period"),
     }
-
-
-def _algorithm_of(run: Run) -> str:
-    return Path(str(run.field("algorithm", "unknown"))).stem
 
 
 def _key_of(content: Any) -> str:
