@@ -29,6 +29,11 @@ class Step(NamedTuple):
     truncated: Array  # bool: cut by a limit; value continues
     executed: Array  # int32: the action the environment executed
 
+    @staticmethod
+    def terminating(obs: Array, reward: Array, terminated: Array, executed: Array) -> Step:
+        """Of an environment whose every end is a termination."""
+        return Step(obs, reward, terminated, jnp.zeros_like(terminated), executed)
+
 
 class Env(NamedTuple):
     """A JAX environment. It never resets itself: after an end the caller calls `reset`.

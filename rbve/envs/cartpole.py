@@ -51,16 +51,9 @@ class State(NamedTuple):
 
 
 def _observe(state: State) -> Array:
-    return jnp.stack(
-        [
-            state.x / MAX_X,
-            state.x_dot / MAX_X,
-            jnp.sin(state.theta),
-            jnp.cos(state.theta),
-            state.theta_dot,
-            state.clock.astype(float) * (SECONDS / MAX_SECONDS),
-        ]
-    )[None]
+    clock = state.clock.astype(float) * (SECONDS / MAX_SECONDS)
+    pole = (jnp.sin(state.theta), jnp.cos(state.theta), state.theta_dot)
+    return jnp.stack([state.x / MAX_X, state.x_dot / MAX_X, *pole, clock])[None]
 
 
 def reset(key: Array) -> tuple[State, Array]:
@@ -87,21 +80,9 @@ def step(state: State, action: Array, key: Array) -> tuple[State, Step]:
         clock=state.clock + 1,
     )
     balanced = (jnp.cos(state.theta) > MIN_HEIGHT) & (jnp.abs(state.x) < MAX_X)
-    return state, Step(
-        obs=_observe(state),
-        reward=balanced.astype(float),
-        terminated=~balanced | (state.clock >= MAX_STEPS),
-        truncated=jnp.zeros_like(balanced),
-        executed=action,
-    )
+    ended = ~balanced | (state.clock >= MAX_STEPS)
+    return state, Step.terminating(_observe(state), balanced.astype(float), ended, action)
 
 
 def make() -> Env:
-    return Env(
-        name="cartpole",
-        obs_shape=(1, 6),
-        actions=("left", "stay", "right"),
-        max_steps=MAX_STEPS,
-        reset=reset,
-        step=step,
-    )
+    return Env("cartpole", (1, 6), ("left", "stay", "right"), MAX_STEPS, reset, step)

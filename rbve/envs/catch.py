@@ -57,21 +57,9 @@ def step(state: State, action: Array, key: Array) -> tuple[State, Step]:
     )
     landed = state.ball_y == ROWS - 1
     caught = state.paddle_x == state.ball_x
-    return state, Step(
-        obs=_observe(state),
-        reward=jnp.where(landed, jnp.where(caught, 1.0, -1.0), 0.0),
-        terminated=landed,
-        truncated=jnp.zeros_like(landed),
-        executed=action,
-    )
+    reward = jnp.where(landed, jnp.where(caught, 1.0, -1.0), 0.0)
+    return state, Step.terminating(_observe(state), reward, landed, action)
 
 
 def make() -> Env:
-    return Env(
-        name="catch",
-        obs_shape=(ROWS, COLUMNS),
-        actions=("left", "stay", "right"),
-        max_steps=ROWS - 1,
-        reset=reset,
-        step=step,
-    )
+    return Env("catch", (ROWS, COLUMNS), ("left", "stay", "right"), ROWS - 1, reset, step)

@@ -118,13 +118,8 @@ def step(level: Level, state: State, action: Array, key: Array) -> tuple[State, 
     cells = jnp.where(none_left, place(level.each, key, position), cells)
 
     state = State(cells, position, heading, state.clock + 1)
-    return state, Step(
-        obs=_observe(state),
-        reward=reward,
-        terminated=jnp.zeros((), bool),
-        truncated=state.clock >= level.max_steps,
-        executed=action,
-    )
+    truncated = state.clock >= level.max_steps
+    return state, Step(_observe(state), reward, jnp.zeros((), bool), truncated, action)
 
 
 def make(level: str = "many") -> Env:
@@ -135,11 +130,6 @@ def make(level: str = "many") -> Env:
 
 @functools.cache  # the same level gives the identical functions, so that compiled code is shared
 def _make(level: str) -> Env:
-    return Env(
-        name=f"collect:{level}",
-        obs_shape=(VIEW, VIEW, 3),
-        actions=ACTIONS,
-        max_steps=LEVELS[level].max_steps,
-        reset=functools.partial(reset, LEVELS[level]),
-        step=functools.partial(step, LEVELS[level]),
-    )
+    functions = functools.partial(reset, LEVELS[level]), functools.partial(step, LEVELS[level])
+    shape, steps = (VIEW, VIEW, 3), LEVELS[level].max_steps
+    return Env(f"collect:{level}", shape, ACTIONS, steps, *functions)

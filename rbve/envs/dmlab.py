@@ -10,7 +10,7 @@ Every episode starts from a seed of its own, drawn from the one given to `reset`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,28 +26,16 @@ BUILD = (
 )
 VIEW = "RGB_INTERLEAVED"
 CONFIG = {  # the Lab takes words only
-    "fps": "30",
-    "height": "72",
-    "width": "96",
-    "maxAltCameraHeight": "1",
-    "maxAltCameraWidth": "1",
-    "hasAltCameras": "false",
-}
-
-
-class Level(NamedTuple):
-    path: str
-    repeats: int  # frames an action lasts
-
-
-LEVELS = {
-    "explore_object_rewards_few": Level("contributed/dmlab30/explore_object_rewards_few", 4),
-    "explore_object_rewards_many": Level("contributed/dmlab30/explore_object_rewards_many", 4),
-    "rooms_select_nonmatching_object": Level(
-        "contributed/dmlab30/rooms_select_nonmatching_object", 4
-    ),
-    "rooms_watermaze": Level("contributed/dmlab30/rooms_watermaze", 4),
-    "seekavoid_arena_01": Level("seekavoid_arena_01", 2),
+    "fps": "30", "height": "72", "width": "96", "maxAltCameraHeight": "1",
+    "maxAltCameraWidth": "1", "hasAltCameras": "false",
+}  # fmt: skip
+LAB30 = "contributed/dmlab30/"
+LEVELS = {  # path, and how many frames an action lasts
+    "explore_object_rewards_few": (f"{LAB30}explore_object_rewards_few", 4),
+    "explore_object_rewards_many": (f"{LAB30}explore_object_rewards_many", 4),
+    "rooms_select_nonmatching_object": (f"{LAB30}rooms_select_nonmatching_object", 4),
+    "rooms_watermaze": (f"{LAB30}rooms_watermaze", 4),
+    "seekavoid_arena_01": ("seekavoid_arena_01", 2),
 }
 
 # Named as in RL Unplugged's records.

@@ -45,13 +45,9 @@ def step(memory_length: int, state: State, action: Array, key: Array) -> tuple[S
     action = jnp.asarray(action, jnp.int32)
     last = state.clock >= memory_length
     right = action == state.context
-    return state._replace(clock=state.clock + 1), Step(
-        obs=_observe(memory_length, state),
-        reward=jnp.where(last, jnp.where(right, 1.0, -1.0), 0.0),
-        terminated=last,
-        truncated=jnp.zeros_like(last),
-        executed=action,
-    )
+    reward = jnp.where(last, jnp.where(right, 1.0, -1.0), 0.0)
+    outcome = Step.terminating(_observe(memory_length, state), reward, last, action)
+    return state._replace(clock=state.clock + 1), outcome
 
 
 def make(memory_length: int = 10) -> Env:
@@ -62,11 +58,5 @@ def make(memory_length: int = 10) -> Env:
 
 @functools.cache  # equal lengths give the identical functions, so that compiled code is shared
 def _make(memory_length: int) -> Env:
-    return Env(
-        name=f"memory_len:{memory_length}",
-        obs_shape=(1, 3),
-        actions=("0", "1"),
-        max_steps=memory_length + 1,
-        reset=functools.partial(reset, memory_length),
-        step=functools.partial(step, memory_length),
-    )
+    functions = functools.partial(reset, memory_length), functools.partial(step, memory_length)
+    return Env(f"memory_len:{memory_length}", (1, 3), ("0", "1"), memory_length + 1, *functions)

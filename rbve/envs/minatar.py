@@ -61,26 +61,17 @@ def step(pgx_env: Any, state: State, action: Array, key: Array) -> tuple[State, 
     )
 
 
+@functools.cache  # the same game gives the identical functions, so that compiled code is shared
 def make(game: str) -> Env:
     if game not in GAMES:
         hint = did_you_mean(game, GAMES, "minatar:")
         raise ValueError(f"MinAtar has no game '{game}'.{hint} Known: {', '.join(GAMES)}")
-    return _make(game)
-
-
-@functools.cache  # the same game gives the identical functions, so that compiled code is shared
-def _make(game: str) -> Env:
     try:
         import pgx
     except ImportError as error:
         raise ImportError(f"minatar:{game} needs pgx; {INSTALL}") from error
     pgx_env = pgx.make(f"minatar-{game}")
     board = jax.eval_shape(pgx_env.init, jax.random.key(0)).observation
-    return Env(
-        name=f"minatar:{game}",
-        obs_shape=board.shape,
-        actions=tuple(ACTIONS[int(i)] for i in pgx_env.minimal_action_set),
-        max_steps=MAX_STEPS,
-        reset=functools.partial(reset, pgx_env),
-        step=functools.partial(step, pgx_env),
-    )
+    actions = tuple(ACTIONS[int(i)] for i in pgx_env.minimal_action_set)
+    functions = functools.partial(reset, pgx_env), functools.partial(step, pgx_env)
+    return Env(f"minatar:{game}", board.shape, actions, MAX_STEPS, *functions)

@@ -59,21 +59,8 @@ def step(state: State, action: Array, key: Array) -> tuple[State, Step]:
     state = State(position, velocity, state.clock + 1)
 
     ended = (position >= GOAL) | (state.clock >= MAX_STEPS)
-    return state, Step(
-        obs=_observe(state),
-        reward=-jnp.ones_like(position),
-        terminated=ended,
-        truncated=jnp.zeros_like(ended),
-        executed=action,
-    )
+    return state, Step.terminating(_observe(state), -jnp.ones_like(position), ended, action)
 
 
 def make() -> Env:
-    return Env(
-        name="mountain_car",
-        obs_shape=(1, 3),
-        actions=("left", "stay", "right"),
-        max_steps=MAX_STEPS,
-        reset=reset,
-        step=step,
-    )
+    return Env("mountain_car", (1, 3), ("left", "stay", "right"), MAX_STEPS, reset, step)

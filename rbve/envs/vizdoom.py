@@ -31,17 +31,9 @@ if TYPE_CHECKING:
 EXAMPLE = "basic"
 INSTALL = 'pip install "rbve[vizdoom]"'
 SCENARIOS = (
-    "basic",
-    "deadly_corridor",
-    "defend_the_center",
-    "defend_the_line",
-    "health_gathering",
-    "health_gathering_supreme",
-    "my_way_home",
-    "predict_position",
-    "simpler_basic",
-    "take_cover",
-)
+    "basic", "deadly_corridor", "defend_the_center", "defend_the_line", "health_gathering",
+    "health_gathering_supreme", "my_way_home", "predict_position", "simpler_basic", "take_cover",
+)  # fmt: skip
 HEIGHT, WIDTH = 72, 96
 SKIP = 4
 TICS = 2100  # the limit where a scenario has none, and that of most others

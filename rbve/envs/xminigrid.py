@@ -99,12 +99,8 @@ def step(level: Level, timestep: Any, action: Array, key: Array) -> tuple[Any, S
     )
 
 
-def make(level: str) -> Env:
-    return _make(level)
-
-
 @functools.cache  # the same level gives the identical functions, so that compiled code is shared
-def _make(level: str) -> Env:
+def make(level: str) -> Env:
     try:
         import xminigrid
     except ImportError as error:
@@ -116,12 +112,7 @@ def _make(level: str) -> Env:
         raise ValueError(f"xminigrid has no level '{level}' here.{hint} Known: {', '.join(known)}")
     env, params = xminigrid.make(level)
     chosen = Level(env, params, known[level])
-    view = jax.eval_shape(functools.partial(reset, chosen), jax.random.key(0))[1]
-    return Env(
-        name=f"xminigrid:{level}",
-        obs_shape=view.shape,
-        actions=chosen.family.actions,
-        max_steps=chosen.params.max_steps,
-        reset=functools.partial(reset, chosen),
-        step=functools.partial(step, chosen),
-    )
+    functions = functools.partial(reset, chosen), functools.partial(step, chosen)
+    shape = jax.eval_shape(functions[0], jax.random.key(0))[1].shape
+    steps = chosen.params.max_steps
+    return Env(f"xminigrid:{level}", shape, chosen.family.actions, steps, *functions)

@@ -172,6 +172,6 @@ def test_words_about_unknown_games_and_the_missing_package(monkeypatch: pytest.M
     with pytest.raises(ValueError, match=r"lacks what to load, e\.g\. 'minatar:breakout'"):
         envs.load("minatar")
     monkeypatch.setitem(sys.modules, "pgx", None)
-    minatar._make.cache_clear()
+    minatar.make.cache_clear()
     with pytest.raises(ImportError, match=r'pip install "rbve\[minatar\]"'):
         envs.load("minatar:breakout")

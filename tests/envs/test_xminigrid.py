@@ -174,6 +174,6 @@ def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="has no level 'XLand-MiniGrid-R1-9x9' here"):
         envs.load("xminigrid:XLand-MiniGrid-R1-9x9")
     monkeypatch.setitem(sys.modules, "xminigrid", None)
-    adapter._make.cache_clear()
+    adapter.make.cache_clear()
     with pytest.raises(ImportError, match=r'pip install "rbve\[xminigrid\]"'):
         envs.load("xminigrid:MiniGrid-FourRooms")
