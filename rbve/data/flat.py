@@ -21,7 +21,7 @@ import numpy as np
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
 from rbve.data.episode import NO_ACTION
-from rbve.data.npy import Archive, Member
+from rbve.data.npy import Archive, Member, opened
 from rbve.data.source import PART_BYTES, Source
 
 _NAMES = {
@@ -41,7 +41,7 @@ _Chunk = dict[str, np.ndarray]
 
 
 def read(path: Path) -> Source:
-    with Archive(path) as archive:
+    with opened(path) as archive:
         members = _open_arrays(archive)
         rows = members["action"].rows
         notes: list[str] = []
@@ -55,7 +55,7 @@ def read(path: Path) -> Source:
 
     def parts() -> Iterator[Dataset]:
         nonlocal done
-        with Archive(path) as archive:
+        with opened(path) as archive:
             for part in _Cutter(_open_arrays(archive), actions, path, notes).parts():
                 yield part
                 done += part.num_transitions

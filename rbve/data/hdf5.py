@@ -15,10 +15,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from rbve.data.manifest import NUMBERS
+from rbve.data.manifest import NUMBERS, PACKED, named
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
-PACKED = 1100  # deflate, the usual filter, makes data at most about 1030 times smaller
 _REFERENCE = struct.Struct("<IQI")  # a value of variable length: size, heap's address, index
 _HEAP = struct.Struct("<4sB3xQ")  # "GCOL", version, size
 _HEAP_ENTRY = struct.Struct("<HHxxxxQ")  # index, references, size; then the bytes, padded to 8
@@ -37,16 +36,6 @@ def is_hdf5(path: Path) -> bool:
         return False
     with open(path, "rb") as file:
         return file.read(len(_SIGNATURE)) == _SIGNATURE
-
-
-@contextlib.contextmanager
-def named(where: str) -> Iterator[None]:
-    """Whatever a library raises over a damaged file, as one line that says where."""
-    try:
-        yield
-    except Exception as error:  # h5py has no exception of its own
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"{where}: cannot be read ({reason}); the file is damaged") from None
 
 
 @contextlib.contextmanager

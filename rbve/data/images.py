@@ -1,13 +1,18 @@
-"""PNG frames, decoded to arrays of a known shape."""
+"""PNG and JPEG frames, decoded to arrays of a known shape."""
 
 from __future__ import annotations
 
+import io
+import math
 import struct
+import warnings
 import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from rbve.data.manifest import PACKED, named
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -23,20 +28,8 @@ def opencv() -> Any:
     return cv2
 
 
-def decode_gray(pngs: Sequence[memoryview], height: int, width: int) -> np.ndarray:
-    """(N, height, width, 1) uint8."""
-    return decode(pngs, (height, width))[..., None]
-
-
-def decode_swapped(pngs: Sequence[memoryview], height: int, width: int) -> np.ndarray:
-    """(N, height, width, 3) uint8, in RGB, of frames whose files hold BGR where PNG says RGB.
-
-    OpenCV returns a file's channels in reverse, so what it returns for these is RGB.
-    """
-    return decode(pngs, (height, width, 3))
-
-
-def decode(pngs: Sequence[memoryview], shape: tuple[int, ...]) -> np.ndarray:
+def decode_png(pngs: Sequence[memoryview], shape: tuple[int, ...]) -> np.ndarray:
+    """(N, *shape) uint8. Of colours, OpenCV returns a file's channels in reverse."""
     cv2 = opencv()
     frames = np.empty((len(pngs), *shape), np.uint8)
     for index, png in enumerate(pngs):
@@ -79,3 +72,23 @@ def _check(png: memoryview, index: int) -> tuple[int, int]:
         at = end
     width, height = struct.unpack_from(">II", png, 16)
     return width, height
+
+
+def decode_jpeg(files: Sequence[bytes], shape: tuple[int, ...], where: str) -> np.ndarray:
+    """(N, *shape) uint8."""
+    try:
+        from PIL import Image  # as minari does, so that pixels are equal
+    except ImportError:
+        raise ImportError('JPEG frames need Pillow: pip install "rbve[minari]"') from None
+    if len(files) * math.prod(shape) > PACKED * sum(map(len, files)):
+        raise ValueError(f"{where}: says its frames have shape {shape}, more than it holds")
+    frames = np.empty((len(files), *shape), np.uint8)
+    for step, content in enumerate(files):
+        with named(f"{where}, step {step}"), warnings.catch_warnings():
+            warnings.simplefilter("error")  # Pillow warns of images that are absurdly large
+            with Image.open(io.BytesIO(content), formats=["JPEG"]) as image:
+                size = (image.height, image.width, *(() if image.mode == "L" else (3,)))
+                if size != shape or image.mode not in ("L", "RGB"):
+                    raise ValueError(f"{image.mode} image of shape {size} instead of {shape}")
+                frames[step] = np.asarray(image)
+    return frames

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from rbve import schema
 from rbve.data.episode import OPTIONAL_COLUMNS
+from rbve.data.features import Features
 from rbve.files import read_json, restore
 
 SCHEMA = 1
@@ -21,25 +24,14 @@ EPISODE_COLUMNS = ("length", "terminated", "complete", "episode_return", "final_
 # How columns lie on disk; observations may be any of NUMBERS.
 NUMBERS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 DTYPES = {
-    "action": "<i4",
-    "reward": "<f4",
-    "executed": "<i4",
-    "legal": "|b1",
-    "propensity": "<f4",
-    "length": "<i8",
-    "terminated": "|b1",
-    "complete": "|b1",
-    "final_observed": "|b1",
-    "episode_return": "<f8",
+    **dict.fromkeys(("action", "executed"), "<i4"),
+    **dict.fromkeys(("reward", "propensity"), "<f4"),
+    **dict.fromkeys(("legal", "terminated", "complete", "final_observed"), "|b1"),
+    **{"length": "<i8", "episode_return": "<f8"},
 }
-FIELDS = {
-    "finished": bool,
-    "episodes": int,
-    "rows": int,
-    "actions": list,
-    "columns": dict,
-    "provenance": dict,
-}
+PACKED = 1100  # deflate, the usual filter, makes data at most about 1030 times smaller
+FIELDS = {"finished": bool, "actions": list, "columns": dict, "provenance": dict}
+FIELDS |= {"episodes": int, "rows": int}
 _NUMBER, _TEXT = (schema.FINITE, None), (str, None)
 # Entries of the provenance that are used; the rest is free.
 PROVENANCE = {
@@ -117,6 +109,37 @@ def _check_fields(content: Any, fields: dict[str, type], where: str) -> None:
     for name, kind in fields.items():
         if not isinstance(content, dict) or type(content.get(name)) is not kind:
             raise ValueError(f"{where}: {name!r} is missing or no {kind.__name__}; damaged")
+
+
+def is_names(value: Any) -> bool:
+    """Whether it lists names, none of them twice."""
+    names = value if isinstance(value, list) and all(type(name) is str for name in value) else []
+    return 0 < len(names) == len(set(names))
+
+
+def read_facts(facts: Any, where: str, damaged: ValueError) -> dict[str, Any]:
+    """Actions, features and provenance of a Dataset, from what a file written here says of it."""
+    if not isinstance(facts, dict) or not is_names(facts.get("actions")):
+        raise damaged
+    if not isinstance(facts.get("provenance"), dict):
+        raise damaged
+    check_provenance(facts["provenance"], where)
+    features = facts.get("features")
+    return {
+        "actions": tuple(facts["actions"]),
+        "features": None if features is None else Features.from_json(features, where),
+        "provenance": facts["provenance"],
+    }
+
+
+@contextlib.contextmanager
+def named(where: str, advice: str = "the file is damaged") -> Iterator[None]:
+    """Whatever a library raises over a damaged file, as one line that says where."""
+    try:
+        yield
+    except Exception as error:  # h5py, zipfile and NumPy raise a dozen kinds
+        reason = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
+        raise ValueError(f"{where}: cannot be read ({reason}); {advice}") from None
 
 
 def read_provenance(path: Path) -> dict[str, Any]:

@@ -9,78 +9,43 @@ from __future__ import annotations
 import contextlib
 import math
 import shutil
-import struct
-import tokenize
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 
-from rbve.data.manifest import NUMBERS
+from rbve.data.manifest import NUMBERS, PACKED, named
 
 _ENDING = ".npy"
-_PACKED = 1100  # deflate makes data at most about 1030 times smaller
 _PIECE = 1 << 20  # bytes inflated at a time
 _READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 AGAIN = "the file is damaged, copy or save it again"
 
-# What zipfile and NumPy raise on files that are not what they claim.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    tokenize.TokenError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    ValueError,
-    SyntaxError,
-    OverflowError,
-    TypeError,
-    LookupError,
-)
 
-
-@contextlib.contextmanager
-def named(where: str) -> Iterator[None]:
-    try:
-        yield
-    except _DAMAGE as error:
-        reason = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
-        raise ValueError(f"{where}: cannot be read ({reason}); {AGAIN}") from None
-
-
-class Archive:
+class Archive(NamedTuple):
     """An .npz file, open for reading."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.file = open(path, "rb")  # noqa: SIM115
-        try:
-            with named(str(path)):
-                self.size = self.file.seek(0, 2)
-                self.zip = zipfile.ZipFile(self.file)
-        except BaseException:
-            self.file.close()
-            raise
-        self.names = [
-            name.removesuffix(_ENDING) for name in self.zip.namelist() if name.endswith(_ENDING)
-        ]
-
-    def __enter__(self) -> Archive:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.zip.close()
-        self.file.close()
+    path: Path
+    zip: zipfile.ZipFile
+    size: int  # of the file
+    names: list[str]
 
     def member(self, name: str) -> Member:
         return Member(self, name)
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Archive]:
+    with open(path, "rb") as file:
+        with named(str(path), AGAIN):
+            archive = zipfile.ZipFile(file)
+        names = [name for name in archive.namelist() if name.endswith(_ENDING)]
+        size = file.seek(0, 2)
+        yield Archive(path, archive, size, [name.removesuffix(_ENDING) for name in names])
 
 
 class Member:
@@ -92,7 +57,7 @@ class Member:
             raise ValueError(f"{self.where} is missing; there are {', '.join(archive.names)}")
         entry = archive.zip.getinfo(name + _ENDING)
         self.refuse_absurd(entry, archive.size)
-        with named(self.where):
+        with named(self.where, AGAIN):
             self.stream: Any = archive.zip.open(entry)
             shape, column_order, dtype = self.header()
             begun = self.stream.tell()
@@ -123,7 +88,7 @@ class Member:
                 f"{self.where} is compressed in a way NumPy does not write; save it again with "
                 "np.savez_compressed"
             )
-        packed = _PACKED if entry.compress_type == zipfile.ZIP_DEFLATED else 1
+        packed = PACKED if entry.compress_type == zipfile.ZIP_DEFLATED else 1
         if entry.compress_size > size or entry.file_size > packed * entry.compress_size:
             raise ValueError(
                 f"{self.where} claims {entry.file_size} bytes in {entry.compress_size} of a file "
@@ -146,7 +111,7 @@ class Member:
         count = min(count, self.left)
         rows = np.empty((count, *self.row_shape), self.dtype)
         view = rows.reshape(-1).view(np.uint8).data
-        with named(self.where):
+        with named(self.where, AGAIN):
             for start in range(0, len(view), _PIECE):
                 _fill(self.stream, view[start : start + _PIECE])
             self.left -= count

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbve.data.npy import Archive
+from rbve.data.npy import opened
 
 
 def archive_of(tmp_path: Path, data: bytes, packed: int = zipfile.ZIP_STORED) -> Path:
@@ -21,7 +21,7 @@ def archive_of(tmp_path: Path, data: bytes, packed: int = zipfile.ZIP_STORED) ->
 
 
 def array(path: Path) -> np.ndarray:
-    with Archive(path) as archive:
+    with opened(path) as archive:
         member = archive.member("x")
         return member.take(member.rows)
 
@@ -39,7 +39,7 @@ PACKING = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]
 
 @pytest.mark.parametrize("packed", PACKING)
 def test_rows_are_taken_in_order(tmp_path: Path, packed: int) -> None:
-    with Archive(archive_of(tmp_path, WHOLE, packed)) as archive:
+    with opened(archive_of(tmp_path, WHOLE, packed)) as archive:
         member = archive.member("x")
         assert (member.rows, member.row_shape, member.row_bytes) == (5, (2,), 16)
         np.testing.assert_array_equal(member.take(2), NUMBERS[:2])

@@ -15,21 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from rbve.data.check import check_values
-from rbve.data.dataset import Episode
 from rbve.data.gather import gather
 from rbve.data.hdf5 import require_h5py
 from rbve.data.manifest import NUMBERS
 from rbve.data.minari import arrow_store, hdf5_store
 from rbve.data.minari.episodes import from_raw, to_raw
-from rbve.data.minari.layout import (
-    HDF5_FILE,
-    METADATA,
-    Layout,
-    data_folder,
-    describe,
-    is_hdf5_layout,
-    open_layout,
-)
+from rbve.data.minari.layout import HDF5_FILE, METADATA, data_folder, describe, open_layout
 from rbve.data.source import Source
 from rbve.files import refuse_to_replace, replacing, write_json
 
@@ -38,7 +29,7 @@ _STORES: dict[str, Any] = {"hdf5": hdf5_store, "arrow": arrow_store, "parquet": 
 
 def recognises(path: Path) -> bool:
     folder = data_folder(path)
-    return folder is not None and is_hdf5_layout(folder)
+    return folder is not None and (folder / HDF5_FILE).is_file()
 
 
 def read(path: Path) -> Source:
@@ -52,20 +43,13 @@ def read(path: Path) -> Source:
     notes: list[str] = []
     if layout.jpeg:
         notes.append(f"{path}: frames are stored as JPEG, so close to what was seen, not it")
-    source = gather(
-        _episodes_of(layout, notes),
-        layout.folder,
-        layout.actions,
-        layout.provenance,
-        layout.episodes,
-        layout.features,
+    folder = layout.folder
+    episodes = (
+        from_raw(raw, layout, f"{folder}: episode {index}", notes)
+        for index, raw in enumerate(_STORES[layout.data_format].read_episodes(layout))
     )
-    return replace(source, notes=notes)
-
-
-def _episodes_of(layout: Layout, notes: list[str]) -> Iterator[Episode]:
-    for index, raw in enumerate(_STORES[layout.data_format].read_episodes(layout)):
-        yield from_raw(raw, layout, f"{layout.folder}: episode {index}", notes)
+    facts = (layout.actions, layout.provenance, layout.episodes, layout.features)
+    return replace(gather(episodes, folder, *facts), notes=notes)
 
 
 def write(source: Source, path: Path, overwrite: bool = False, data_format: str = "hdf5") -> None:

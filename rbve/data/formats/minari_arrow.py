@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rbve.data.formats import minari
-from rbve.data.minari.layout import data_folder, is_arrow_layout, is_hdf5_layout
+from rbve.data.minari.layout import HDF5_FILE, data_folder
 from rbve.data.source import Source
 
 read = minari.read
@@ -13,7 +13,7 @@ read = minari.read
 
 def recognises(path: Path) -> bool:
     folder = data_folder(path)
-    return folder is not None and is_arrow_layout(folder) and not is_hdf5_layout(folder)
+    return folder is not None and not (folder / HDF5_FILE).is_file()
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:

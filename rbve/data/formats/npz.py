@@ -18,11 +18,10 @@ import numpy as np
 from rbve.data import flat
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
-from rbve.data.episode import OPTIONAL_COLUMNS, action_names
-from rbve.data.features import Features
+from rbve.data.episode import OPTIONAL_COLUMNS
 from rbve.data.formats.native import columns_of
-from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, NUMBERS, ROW_COLUMNS, check_provenance
-from rbve.data.npy import AGAIN, Archive, Member, Spool
+from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, NUMBERS, ROW_COLUMNS, read_facts
+from rbve.data.npy import AGAIN, Archive, Member, Spool, opened
 from rbve.data.source import PART_BYTES, Source
 from rbve.files import refuse_to_overwrite, replacing
 
@@ -86,7 +85,7 @@ def _meta_of(part: Dataset) -> bytes:
 
 
 def read(path: Path) -> Source:
-    with Archive(path) as archive:
+    with opened(path) as archive:
         if not {_META, "action"} <= set(archive.names):
             return flat.read(path)
         facts = _read_meta(archive)
@@ -95,7 +94,7 @@ def read(path: Path) -> Source:
 
     def parts() -> Iterator[Dataset]:
         nonlocal done
-        with Archive(path) as archive:
+        with opened(path) as archive:
             for part in _own_parts(_open_columns(archive, facts), facts, path):
                 yield part
                 done += len(part.action)
@@ -115,22 +114,11 @@ def _read_meta(archive: Archive) -> dict[str, Any]:
         raise damaged from None
     if not isinstance(facts, dict) or facts.get("format") != "rbve":
         raise damaged
-    if facts.get("schema") != _SCHEMA:
+    if (schema := facts.get("schema")) != _SCHEMA:
         raise ValueError(
-            f"{member.where}: schema {facts.get('schema')!r}, and this version reads schema "
-            f"{_SCHEMA}"
+            f"{member.where}: schema {schema!r}, and this version reads schema {_SCHEMA}"
         )
-    names, features = facts.get("actions"), facts.get("features")
-    if not isinstance(names, list) or not all(type(name) is str for name in names):
-        raise damaged
-    if not names or len(set(names)) != len(names) or not isinstance(facts.get("provenance"), dict):
-        raise damaged
-    check_provenance(facts["provenance"], member.where)
-    return {
-        "actions": action_names(names),
-        "features": None if features is None else Features.from_json(features, member.where),
-        "provenance": facts["provenance"],
-    }
+    return read_facts(facts, member.where, damaged)
 
 
 def _open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:

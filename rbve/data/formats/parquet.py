@@ -18,13 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rbve.data.dataset import Dataset
-from rbve.data.episode import action_names
-from rbve.data.features import Features
 from rbve.data.logs import LogOptions, read_log
 from rbve.data.logs.table import DAMAGE, Own
 from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number
 from rbve.data.logs.write import observation_names, write_file
-from rbve.data.manifest import check_provenance
+from rbve.data.manifest import is_names, read_facts
 from rbve.data.pages import absurdity
 from rbve.data.source import OnFault, Report, Source, refuse
 
@@ -169,45 +167,21 @@ def _own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
         facts = json.loads(metadata[_KEY])
     except (ValueError, RecursionError):
         raise damaged from None
-    if not isinstance(facts, dict) or facts.get("schema") != _SCHEMA:
+    dataset = read_facts(facts, where, damaged)
+    columns, shape, dtype = (facts.get(name) for name in ("columns", "shape", "dtype"))
+    if facts.get("schema") != _SCHEMA or dtype not in _DTYPES or not is_names(columns):
         raise damaged
-    actions: Any = facts.get("actions")
-    columns: Any = facts.get("columns")
-    shape: Any = facts.get("shape")
-    if not (names(actions) and names(columns) and isinstance(shape, list)):
+    if not isinstance(shape, list) or not all(type(size) is int and size > 0 for size in shape):
         raise damaged
-    if not all(type(size) is int and size > 0 for size in shape):
+    features = dataset["features"]
+    if features is not None and [len(features.columns)] != shape:
         raise damaged
-    if not isinstance(facts.get("provenance"), dict) or facts.get("dtype") not in _DTYPES:
-        raise damaged
-    check_provenance(facts["provenance"], where)
-    features = None
-    if facts.get("features") is not None:
-        features = Features.from_json(facts["features"], where)
-        if [len(features.columns)] != shape:
-            raise damaged
     if len(columns) != (1 if features is None else len(features.columns)):
         raise damaged
-    return Own(
-        action_names(actions),
-        tuple(columns),
-        tuple(shape),
-        np.dtype(facts["dtype"]),
-        features,
-        facts["provenance"],
-    )
+    return Own(observation=tuple(columns), shape=tuple(shape), dtype=np.dtype(dtype), **dataset)
 
 
 _DTYPES = tuple(np.dtype(kind).str for kind in "?bhilqBHILQefd")
-
-
-def names(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(type(name) is str for name in value)
-        and len(set(value)) == len(value)
-    )
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:

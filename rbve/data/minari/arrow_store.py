@@ -12,24 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbve.data.hdf5 import PACKED, named
-from rbve.data.manifest import NUMBERS
-from rbve.data.minari.jpeg import decode
-from rbve.data.minari.layout import FACTS, INFOS, METADATA, Layout, Raw
+from rbve.data.images import decode_jpeg
+from rbve.data.manifest import NUMBERS, PACKED, named
+from rbve.data.minari.layout import COLUMNS, FACTS, INFOS, METADATA, Layout, Raw
 from rbve.data.minari.spaces import Leaf
 from rbve.data.pages import absurdity
 from rbve.files import read_json
 
-_COLUMNS = ("actions", "rewards", "terminations", "truncations")
-
 
 def read_episodes(layout: Layout) -> Iterator[Raw]:
     held = sum(entry.name.isdecimal() for entry in layout.folder.iterdir())
-    if held != layout.episodes:
-        raise ValueError(
-            f"{layout.folder}: holds {held} episodes, and {layout.metadata} says "
-            f"{layout.episodes}; one of them is damaged"
-        )
+    layout.check_count(held, layout.folder)
     for index in range(layout.episodes):
         file = _data_file(layout.folder / str(index))
         where = f"{file}: episode {index}"
@@ -48,19 +41,14 @@ def _read_episode(file: Path, layout: Layout, where: str) -> Raw:
         fields = _members(rows["infos"], where)
         for name in map(INFOS.__getitem__, layout.columns):
             if name in fields:
-                infos[name] = numbers(fields[name], f"{where}: {name!r}")
-    for name in ("observations", *_COLUMNS):
+                infos[name] = _numbers(fields[name], f"{where}: {name!r}")
+    for name in ("observations", *COLUMNS):
         if name not in rows:
             raise ValueError(f"{where}: lacks {name!r}")
-    # Minari pads these to the length of the observations.
-    padded = (numbers(rows[name], f"{where}: {name!r}")[:-1] for name in _COLUMNS)
-    actions, rewards, terminations, truncations = padded
     return Raw(
-        [observations(rows["observations"], leaf, where) for leaf in layout.leaves],
-        actions,
-        rewards,
-        terminations,
-        truncations,
+        [_observations(rows["observations"], leaf, where) for leaf in layout.leaves],
+        # Minari pads these to the length of the observations.
+        {name: _numbers(rows[name], f"{where}: {name!r}")[:-1] for name in COLUMNS},
         infos,
         _read_facts(file.parent / METADATA) if layout.ours else {},
     )
@@ -118,7 +106,7 @@ def _members(values: pa.Array, where: str) -> dict[str, pa.Array]:
     return {field.name: inner for field, inner in zip(values.type, values.flatten(), strict=True)}
 
 
-def observations(values: pa.Array, leaf: Leaf, where: str) -> np.ndarray:
+def _observations(values: pa.Array, leaf: Leaf, where: str) -> np.ndarray:
     for key in leaf.path:
         inner = _members(values, where)
         if str(key) not in inner:
@@ -128,14 +116,14 @@ def observations(values: pa.Array, leaf: Leaf, where: str) -> np.ndarray:
     if leaf.image and pa.types.is_binary(values.type):
         if values.null_count:
             raise ValueError(f"{where}: has rows without value")
-        return decode(values.to_pylist(), leaf.shape, where)
-    array = numbers(values, where)
+        return decode_jpeg(values.to_pylist(), leaf.shape, where)
+    array = _numbers(values, where)
     if array.size != len(array) * leaf.size:
         raise ValueError(f"{where}: has shape {array.shape[1:]} a row; its space says {leaf.shape}")
     return array.reshape(len(array), *leaf.shape)
 
 
-def numbers(values: pa.Array, where: str) -> np.ndarray:
+def _numbers(values: pa.Array, where: str) -> np.ndarray:
     """(rows,), or (rows, size) of lists of one length."""
     rows = len(values)
     kind = values.type
@@ -159,10 +147,8 @@ class EpisodeWriter:
         self.folder = folder
 
     def write(self, index: int, episode: Raw) -> None:
-        steps = len(episode.actions)
         columns = {"observations": _fixed_lists(episode.observations[0])}
-        for name in _COLUMNS:
-            values = getattr(episode, name)
+        for name, values in episode.columns.items():
             columns[name] = pa.array(np.append(values, np.zeros(1, values.dtype)))
         if episode.infos:
             infos = [
@@ -175,6 +161,7 @@ class EpisodeWriter:
         folder.mkdir()
         with pa.ipc.new_file(str(folder / "part-0.arrow"), batch.schema) as file:
             file.write_batch(batch)
+        steps = len(episode.columns["actions"])
         facts = {"id": index, "total_steps": steps, **episode.facts}
         (folder / METADATA).write_text(json.dumps(facts), encoding="utf-8")
 

@@ -9,35 +9,38 @@ import numpy as np
 from rbve.data.dataset import NO_ACTION, Episode
 from rbve.data.episode import return_of
 from rbve.data.minari import spaces
-from rbve.data.minari.layout import (
-    COMPLETE,
-    EPISODE_RETURN,
-    FINAL_OBSERVED,
-    INFOS,
-    NEXT_ACTION,
-    Layout,
-    Raw,
-)
+from rbve.data.minari.layout import COLUMNS, FACTS, INFOS, Layout, Raw
+
+_NEXT_ACTION, _COMPLETE, _FINAL_OBSERVED, _EPISODE_RETURN = FACTS
 
 
 def from_raw(raw: Raw, layout: Layout, where: str, notes: list[str]) -> Episode:
     """`where` opens messages; what was assumed goes into `notes`, once."""
-    steps = len(np.atleast_1d(raw.actions))
+    steps = len(np.atleast_1d(raw.columns["actions"]))
     if steps < 1:
         raise ValueError(f"{where}: an episode needs at least one decision; got none")
+    last = raw.facts.get(_NEXT_ACTION, NO_ACTION)
+    if type(last) is not int or not NO_ACTION <= last < len(layout.actions):
+        raise ValueError(f"{where}: next action {last}, which is not one of the actions; damaged")
+    actions, rewards, terminations, truncations = (
+        _flat(raw.columns[name], name, kinds, steps, where)
+        for name, kinds in zip(COLUMNS, ("iu", "biuf", "biu", "biu"), strict=True)
+    )
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
+        rewards = np.append(rewards.astype(np.float32), np.float32(0))
     return Episode(
-        obs=observations(raw, layout, steps, where),
-        action=actions(raw, layout, steps, where),
-        reward=rewards(raw.rewards, steps, where),
-        terminated=_ends(raw, steps, where, notes),
-        complete=bool(raw.facts.get(COMPLETE, True)),
-        episode_return=raw.facts.get(EPISODE_RETURN),
-        final_observed=bool(raw.facts.get(FINAL_OBSERVED, True)),
-        **_optional(raw.infos, layout, steps, where),
+        obs=_observations(raw, layout, steps, where),
+        action=np.append(_ids(actions, layout, "action", where), last),
+        reward=rewards,
+        terminated=_ends(terminations != 0, truncations != 0, where, notes),
+        complete=bool(raw.facts.get(_COMPLETE, True)),
+        episode_return=raw.facts.get(_EPISODE_RETURN),
+        final_observed=bool(raw.facts.get(_FINAL_OBSERVED, True)),
+        **_optional(raw.infos, layout, steps + 1, where),
     )
 
 
-def observations(raw: Raw, layout: Layout, steps: int, where: str) -> np.ndarray:
+def _observations(raw: Raw, layout: Layout, steps: int, where: str) -> np.ndarray:
     for leaf, values in zip(layout.leaves, raw.observations, strict=True):
         single = not leaf.shape and values.shape == (steps + 1, 1)
         if values.shape != (steps + 1, *leaf.shape) and not single:
@@ -54,22 +57,13 @@ def observations(raw: Raw, layout: Layout, steps: int, where: str) -> np.ndarray
     return joined
 
 
-def actions(raw: Raw, layout: Layout, steps: int, where: str) -> np.ndarray:
-    last = raw.facts.get(NEXT_ACTION, NO_ACTION)
-    if type(last) is not int or not NO_ACTION <= last < len(layout.actions):
-        raise ValueError(f"{where}: next action {last}, which is not one of the actions; damaged")
-    taken = _flat(raw.actions, "actions", "iu", steps, where)
-    return np.append(_ids(taken, layout, "action", where), last)
-
-
 def _ids(values: np.ndarray, layout: Layout, name: str, where: str) -> np.ndarray:
     """Actions as indices; in our own files −1 stands for unknown."""
     count, first = len(layout.actions), layout.first_action
     wrong = (values < first) | (values >= first + count)
     if layout.ours:
         wrong &= values != NO_ACTION
-    if wrong.any():
-        step = int(np.argmax(wrong))
+    for step in np.flatnonzero(wrong):
         raise ValueError(
             f"{where}, step {step}: {name} {values[step]} is not one of the {count} actions from "
             f"{first} to {first + count - 1}"
@@ -77,36 +71,25 @@ def _ids(values: np.ndarray, layout: Layout, name: str, where: str) -> np.ndarra
     return values.astype(np.int64) - first
 
 
-def rewards(values: np.ndarray, steps: int, where: str) -> np.ndarray:
-    numbers = _flat(values, "rewards", "biuf", steps, where)
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
-        return np.append(numbers.astype(np.float32), np.float32(0))
-
-
-def _ends(raw: Raw, steps: int, where: str, notes: list[str]) -> bool:
+def _ends(terminated: np.ndarray, truncated: np.ndarray, where: str, notes: list[str]) -> bool:
     """Whether the episode terminated."""
-    flags = {
-        name: _flat(getattr(raw, name), name, "biu", steps, where) != 0
-        for name in ("terminations", "truncations")
-    }
-    for name, flag in flags.items():
-        if flag[:-1].any():
+    for name, flags in (("terminations", terminated), ("truncations", truncated)):
+        for step in np.flatnonzero(flags[:-1]):
             raise ValueError(
-                f"{where}, step {int(np.argmax(flag))}: '{name}' says that the episode ends here, "
-                f"and it goes on to step {steps - 1}; split it there"
+                f"{where}, step {step}: '{name}' says that the episode ends here, and it goes on "
+                f"to step {len(flags) - 1}; split it there"
             )
-    if not flags["terminations"][-1] and not flags["truncations"][-1]:
+    if not terminated[-1] and not truncated[-1]:
         note = "ends neither terminated nor truncated; such episodes are read as truncated"
         if not any(note in held for held in notes):
             notes.append(f"{where} {note}")
-    return bool(flags["terminations"][-1])
+    return bool(terminated[-1])
 
 
 def _optional(
-    infos: dict[str, np.ndarray], layout: Layout, steps: int, where: str
+    infos: dict[str, np.ndarray], layout: Layout, rows: int, where: str
 ) -> dict[str, Any]:
     columns: dict[str, Any] = {}
-    rows = steps + 1
     if (mask := infos.get(INFOS["legal"])) is not None:
         shape = (rows, len(layout.actions))
         if mask.shape != shape or not np.isin(mask, (0, 1)).all():
@@ -137,22 +120,21 @@ def to_raw(episode: Episode) -> Raw:
     last = np.arange(steps) == steps - 1
     facts: dict[str, Any] = {}
     if episode.action[-1] != NO_ACTION:
-        facts[NEXT_ACTION] = int(episode.action[-1])
+        facts[_NEXT_ACTION] = int(episode.action[-1])
     if not episode.complete:
-        facts[COMPLETE] = False
+        facts[_COMPLETE] = False
     if not episode.final_observed:
-        facts[FINAL_OBSERVED] = False
+        facts[_FINAL_OBSERVED] = False
     episode_return = return_of(episode)
     summed = return_of(episode._replace(episode_return=None))
     if not np.isnan(episode_return) and episode_return != summed:
-        facts[EPISODE_RETURN] = episode_return
-    columns = {info: getattr(episode, name) for name, info in INFOS.items()}
+        facts[_EPISODE_RETURN] = episode_return
+    ends = (last & episode.terminated, last & (not episode.terminated))
+    columns = (episode.action[:-1].astype(np.int64), episode.reward[:-1], *ends)
+    infos = {info: getattr(episode, name) for name, info in INFOS.items()}
     return Raw(
         [np.asarray(episode.obs, episode.obs.dtype.newbyteorder("<"))],
-        episode.action[:-1].astype(np.int64),
-        episode.reward[:-1],
-        last & episode.terminated,
-        last & (not episode.terminated),
-        {name: column for name, column in columns.items() if column is not None},
+        dict(zip(COLUMNS, columns, strict=True)),
+        {name: column for name, column in infos.items() if column is not None},
         facts,
     )

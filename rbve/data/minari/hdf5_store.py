@@ -9,20 +9,15 @@ from typing import Any
 import numpy as np
 
 from rbve.data import hdf5
-from rbve.data.minari.jpeg import decode
-from rbve.data.minari.layout import FACTS, HDF5_FILE, INFOS, Layout, Raw
+from rbve.data.images import decode_jpeg
+from rbve.data.minari.layout import COLUMNS, FACTS, HDF5_FILE, INFOS, Layout, Raw
 from rbve.data.minari.spaces import Leaf
 
 
 def read_episodes(layout: Layout) -> Iterator[Raw]:
     path = layout.folder / HDF5_FILE
     with hdf5.opened(path) as file:
-        held = sum(name.startswith("episode_") for name in file.names())
-        if held != layout.episodes:
-            raise ValueError(
-                f"{path}: holds {held} episodes, and {layout.metadata} says {layout.episodes}; "
-                "one of them is damaged"
-            )
+        layout.check_count(sum(name.startswith("episode_") for name in file.names()), path)
         for index in range(layout.episodes):
             yield _read_episode(file.group(f"episode_{index}", f"{path}: episode {index}"), layout)
 
@@ -39,17 +34,14 @@ def _read_episode(group: hdf5.Group, layout: Layout) -> Raw:
         attributes = {name: group.attribute(name) for name in FACTS}
         facts = {name: value for name, value in attributes.items() if value is not None}
     return Raw(
-        [observations(group, leaf) for leaf in layout.leaves],
-        group.numbers("actions"),
-        group.numbers("rewards"),
-        group.numbers("terminations"),
-        group.numbers("truncations"),
+        [_observations(group, leaf) for leaf in layout.leaves],
+        {name: group.numbers(name) for name in COLUMNS},
         infos,
         facts,
     )
 
 
-def observations(group: hdf5.Group, leaf: Leaf) -> np.ndarray:
+def _observations(group: hdf5.Group, leaf: Leaf) -> np.ndarray:
     keys = [f"_index_{key}" if isinstance(key, int) else key for key in leaf.path]
     *groups, name = ("observations", *keys)
     for inner in groups:
@@ -57,7 +49,7 @@ def observations(group: hdf5.Group, leaf: Leaf) -> np.ndarray:
     column = group.column(name)
     packed = column.dtype.kind == "O" or (len(column.shape) == 2 and column.dtype == np.uint8)
     if leaf.image and packed:
-        return decode(column.blobs(), leaf.shape, column.where)
+        return decode_jpeg(column.blobs(), leaf.shape, column.where)
     return column.numbers()
 
 
@@ -71,14 +63,13 @@ class EpisodeWriter:
     def write(self, index: int, episode: Raw) -> None:
         # h5py's own layer takes more than twice as long, and most episodes are short.
         group = self.h5py.h5g.create(self.file.id, f"episode_{index}".encode())
-        steps = len(episode.actions)
+        steps = len(episode.columns["actions"])
         for name, value in {"id": index, "total_steps": steps, **episode.facts}.items():
             held = np.asarray(value)
             place = self.h5py.h5a.create(group, name.encode(), self.type(held), self.scalar)
             place.write(held)
-        self.put(group, "observations", episode.observations[0])
-        for name in ("actions", "rewards", "terminations", "truncations"):
-            self.put(group, name, getattr(episode, name))
+        for name, values in {"observations": episode.observations[0], **episode.columns}.items():
+            self.put(group, name, values)
         infos = self.h5py.h5g.create(group, b"infos")
         for name, values in episode.infos.items():
             self.put(infos, name, values)

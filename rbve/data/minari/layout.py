@@ -18,7 +18,7 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.episode import OPTIONAL_COLUMNS
 from rbve.data.features import Features
-from rbve.data.manifest import check_provenance
+from rbve.data.manifest import read_facts
 from rbve.data.minari import spaces
 from rbve.files import read_json
 
@@ -28,22 +28,17 @@ _VERSION = "0.5.4"  # of minari, whose layout this is
 _SCHEMA = 1  # of our own entry in the metadata
 # Columns Minari has no place for, by their names among an episode's infos (T+1 rows each).
 INFOS = {"legal": "action_mask", "executed": "executed_action", "propensity": "propensity"}
-# Facts of an episode Minari has no place for, kept where they are not what they usually are.
-NEXT_ACTION = "rbve_next_action"  # of a fragment
-COMPLETE = "rbve_complete"
-FINAL_OBSERVED = "rbve_final_observed"
-EPISODE_RETURN = "rbve_episode_return"
-FACTS = (NEXT_ACTION, COMPLETE, FINAL_OBSERVED, EPISODE_RETURN)
+# Facts of an episode Minari has no place for, kept where they are not what they usually are; the
+# next action is that of a fragment.
+FACTS = ("rbve_next_action", "rbve_complete", "rbve_final_observed", "rbve_episode_return")
+COLUMNS = ("actions", "rewards", "terminations", "truncations")  # with one entry per decision
 
 
 class Raw(NamedTuple):
     """An episode as it is stored: T+1 observations, T of the rest."""
 
     observations: list[np.ndarray]  # one (T+1, *shape) per leaf
-    actions: np.ndarray
-    rewards: np.ndarray
-    terminations: np.ndarray
-    truncations: np.ndarray
+    columns: dict[str, np.ndarray]  # COLUMNS
     infos: dict[str, np.ndarray]  # those of INFOS there are, (T+1, ...)
     facts: dict[str, Any]  # those of FACTS there are
 
@@ -54,17 +49,24 @@ class Layout:
     data_format: str
     episodes: int
     first_action: int
-    actions: tuple[str, ...]
     leaves: tuple[spaces.Leaf, ...]
-    features: Features | None
-    columns: tuple[str, ...]  # optional columns to look for
     ours: bool  # written by this library
     jpeg: bool  # frames went through JPEG
+    actions: tuple[str, ...]
+    features: Features | None
+    columns: tuple[str, ...]  # optional columns to look for
     provenance: dict[str, Any]
 
     @property
     def metadata(self) -> Path:
         return self.folder / METADATA
+
+    def check_count(self, held: int, where: Path) -> None:
+        if held != self.episodes:
+            raise ValueError(
+                f"{where}: holds {held} episodes, and {self.metadata} says {self.episodes}; one of "
+                "them is damaged"
+            )
 
 
 def data_folder(path: Path) -> Path | None:
@@ -72,17 +74,10 @@ def data_folder(path: Path) -> Path | None:
     if path.name == HDF5_FILE:
         path = path.parent
     for folder in (path / "data", path):
-        if (folder / METADATA).is_file() and (is_hdf5_layout(folder) or is_arrow_layout(folder)):
+        data = (folder / HDF5_FILE).is_file() or (folder / "0").is_dir()
+        if data and (folder / METADATA).is_file():
             return folder
     return None
-
-
-def is_hdf5_layout(folder: Path) -> bool:
-    return (folder / HDF5_FILE).is_file()
-
-
-def is_arrow_layout(folder: Path) -> bool:
-    return (folder / "0").is_dir()
 
 
 def open_layout(path: Path) -> Layout:
@@ -105,46 +100,31 @@ def open_layout(path: Path) -> Layout:
     first, count = spaces.discrete(content["action_space"], f"{file}: the action space")
     leaves = spaces.leaves(content["observation_space"], f"{file}: the observation space")
     kept = content.get("rbve")
+    facts: dict[str, Any] = {
+        "actions": tuple(str(first + index) for index in range(count)),
+        "features": spaces.features(leaves),
+        "columns": ("legal",),
+    }
     if kept is None:
-        actions = tuple(str(first + index) for index in range(count))
-        held: Any = (actions, spaces.features(leaves), ("legal",), _origin(content, folder))
+        facts["provenance"] = _origin(content, folder)
     else:
-        held = _kept_facts(kept, count, str(file))
-    actions, features, columns, provenance = held
-    return Layout(
-        folder,
-        str(content.get("data_format", "hdf5" if is_hdf5_layout(folder) else "arrow")),
-        episodes,
-        first,
-        actions,
-        leaves,
-        features,
-        columns,
-        kept is not None,
-        content.get("jpeg_encoding", True) is True and any(leaf.image for leaf in leaves),
-        provenance,
-    )
+        facts = _kept_facts(kept, count, str(file))
+    default = "hdf5" if (folder / HDF5_FILE).is_file() else "arrow"
+    jpeg = content.get("jpeg_encoding", True) is True and any(leaf.image for leaf in leaves)
+    data_format = str(content.get("data_format", default))
+    return Layout(folder, data_format, episodes, first, leaves, kept is not None, jpeg, **facts)
 
 
-def _kept_facts(kept: Any, count: int, where: str) -> tuple[Any, ...]:
-    """(actions, features, columns, provenance) of a dataset this library wrote."""
+def _kept_facts(kept: Any, count: int, where: str) -> dict[str, Any]:
+    """What a dataset that this library wrote says of itself."""
     damaged = ValueError(f"{where}: the entry 'rbve' is damaged; remove it to read what is left")
-    if not isinstance(kept, dict) or kept.get("schema") != _SCHEMA:
-        raise damaged
-    actions, columns, provenance = (kept.get(name) for name in ("actions", "columns", "provenance"))
-    if not isinstance(actions, list) or not all(type(name) is str for name in actions):
-        raise damaged
-    if len(actions) != count or len(set(actions)) != count:
+    facts = read_facts(kept, where, damaged)
+    columns = kept.get("columns")
+    if kept.get("schema") != _SCHEMA or len(facts["actions"]) != count:
         raise damaged
     if not isinstance(columns, list) or not all(str(name) in OPTIONAL_COLUMNS for name in columns):
         raise damaged
-    if not isinstance(provenance, dict):
-        raise damaged
-    check_provenance(provenance, where)
-    features = None
-    if "features" in kept:
-        features = Features.from_json(kept["features"], where)
-    return tuple(actions), features, tuple(columns), provenance
+    return {**facts, "columns": tuple(columns)}
 
 
 def _origin(content: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rbve.data.episode import NO_ACTION, Episode
-from rbve.data.images import decode_gray, decode_swapped
+from rbve.data.images import decode_png
 from rbve.data.rlu.tfrecord import AGAIN, Value
 
 ATARI_LIMIT = 27_000  # decisions, at which the recording cut an episode
@@ -32,21 +32,11 @@ ATARI_ACTIONS = 18  # of the whole console
 _LAST = 2  # step type of dm_env
 FRAMES = 4  # of a stacked Atari observation
 
+_TURNS = ("left 10", "right 10", "left 60", "right 60")
 DMLAB_ACTIONS = (
-    "forward",
-    "back",
-    "strafe left",
-    "strafe right",
-    "look left 10",
-    "look right 10",
-    "look left 60",
-    "look right 60",
-    "look down 10",
-    "look up 10",
-    "forward, look left 10",
-    "forward, look right 10",
-    "forward, look left 60",
-    "forward, look right 60",
+    *("forward", "back", "strafe left", "strafe right"),
+    *(f"look {way}" for way in (*_TURNS, "down 10", "up 10")),
+    *(f"forward, look {way}" for way in _TURNS),
     "fire",
 )
 
@@ -75,9 +65,8 @@ class RecordFeatures:
 
     def floats(self, name: str, count: int | None = None) -> np.ndarray:
         values = self.numbers(name, "floats", "f", count)
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise ValueError(f"feature {name!r} is not finite in entry {row}; {AGAIN}")
+        for entry in np.flatnonzero(~np.isfinite(values)):
+            raise ValueError(f"feature {name!r} is not finite in entry {entry}; {AGAIN}")
         return values
 
     def ints(self, name: str, count: int | None = None) -> np.ndarray:
@@ -110,9 +99,7 @@ def _check_count(name: str, entries: int, count: int | None) -> None:
 
 
 def _check_actions(name: str, values: np.ndarray, actions: int) -> None:
-    wrong = (values < 0) | (values >= actions)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    for row in np.flatnonzero((values < 0) | (values >= actions)):
         raise ValueError(
             f"feature {name!r} holds action {values[row]} in row {row}, and there are {actions} "
             f"actions (ids 0 to {actions - 1}); declare more with the option 'actions', or {AGAIN}"
@@ -125,7 +112,7 @@ def sarsa(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
     terminated = ends("d_t", discount)
     next_action = NO_ACTION if terminated else row.actions("a_tp1", 1, actions)[0]
     pngs = row.strings("o_t", FRAMES) + row.strings("o_tp1", FRAMES)
-    frames = decode_gray(pngs, *shape[:2])[..., 0]
+    frames = decode_png(pngs, shape[:2])
     return Episode(
         obs=np.stack([np.moveaxis(frames[:FRAMES], 0, -1), np.moveaxis(frames[FRAMES:], 0, -1)]),
         action=np.array([action, next_action]),
@@ -146,14 +133,13 @@ def _atari_episode(row: RecordFeatures, shape: tuple[int, ...], actions: int) ->
     action = row.actions("actions", None, actions)
     count = len(action)
     discounts = row.floats("discounts", count)
-    early = np.flatnonzero(discounts[:-1] == 0)
-    if len(early):
-        raise Contradiction(f"feature 'discounts' ends the episode at row {early[0]} of {count}")
+    for early in np.flatnonzero(discounts[:-1] == 0):
+        raise Contradiction(f"feature 'discounts' ends the episode at row {early} of {count}")
     total = row.floats("clipped_rewards", count).sum(dtype=np.float64)
     _check_return(total, row.floats("clipped_episode_return", 1)[0])
     pngs = row.strings("observations", count)
     return Episode(
-        obs=decode_gray([*pngs, pngs[-1]], *shape[:2]),
+        obs=decode_png([*pngs, pngs[-1]], shape[:2])[..., None],
         action=np.append(action, NO_ACTION),
         reward=np.append(row.floats("unclipped_rewards", count), np.float32(0)),
         terminated=ends("discounts", discounts[-1]) and count < ATARI_LIMIT,
@@ -217,7 +203,8 @@ def dmlab(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
         total = rewards.sum(dtype=np.float64)
         _check_return(total, row.floats("episode_return", 1)[0])
     return Episode(
-        obs=decode_swapped(row.strings("observations_pixels", count), *shape[:2]),
+        # The files hold BGR where PNG says RGB, so that what OpenCV reverses is RGB.
+        obs=decode_png(row.strings("observations_pixels", count), (*shape[:2], 3)),
         action=np.append(action[:-1], NO_ACTION),
         reward=rewards,
         terminated=False,
@@ -231,8 +218,7 @@ def _check_last_actions(one_hot: np.ndarray, action: np.ndarray, whole: bool) ->
     expected = np.concatenate([np.zeros_like(expected[:1]), expected[:-1]])
     wrong = (one_hot.reshape(expected.shape) != expected).any(axis=1)
     wrong[0] &= whole  # before the first row of a later part, something was done
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    for row in np.flatnonzero(wrong):
         words = f"action {action[row - 1]} of the row before" if row else "no action yet"
         raise Contradiction(f"feature 'observations_action', row {row}: it must say {words}")
 
@@ -241,8 +227,7 @@ def _check_last_rewards(last: np.ndarray, rewards: np.ndarray, whole: bool) -> N
     expected = np.concatenate([[0], rewards[:-1]])
     wrong = last != expected
     wrong[0] &= whole
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    for row in np.flatnonzero(wrong):
         raise Contradiction(
             f"feature 'observations_reward', row {row}: {last[row]:g}, and the reward before was "
             f"{expected[row]:g}"
