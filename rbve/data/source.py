@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from rbve.data.dataset import Dataset
+from rbve.data.dataset import OPTIONAL_COLUMNS, Dataset, Episode
+from rbve.data.features import Features
 
 PART_BYTES = 1 << 26  # of a part, about
+_EPISODE_BYTES = 2000  # what an Episode takes besides its columns, about
 
 
 class Fault(NamedTuple):
@@ -117,3 +119,59 @@ def parts_of(dataset: Dataset, part_bytes: int = PART_BYTES) -> Source:
             start = stop
 
     return Source(parts(), len(dataset.action), lambda: read)
+
+
+def gather(
+    episodes: Iterable[Episode],
+    path: Path,
+    actions: tuple[str, ...],
+    provenance: dict[str, Any],
+    total: int,
+    features: Features | None = None,
+) -> Source:
+    """A Source of `total` episodes of the file or folder at `path`, counted in episodes."""
+    done = 0
+
+    def parts() -> Iterator[Dataset]:
+        nonlocal done
+        for held in groups(_alike(episodes, path)):
+            yield Dataset.from_episodes(held, actions, provenance, features, f"{path}: ", done)
+            done += len(held)
+
+    return Source(parts(), total, lambda: done)
+
+
+def groups(episodes: Iterable[Episode], most: int = PART_BYTES) -> Iterator[list[Episode]]:
+    """Lists of about `most` bytes."""
+    held: list[Episode] = []
+    size = 0
+    for episode in episodes:
+        held.append(episode)
+        size += _EPISODE_BYTES + sum(getattr(column, "nbytes", 0) for column in episode)
+        if size >= most:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def _alike(episodes: Iterable[Episode], path: Path) -> Iterator[Episode]:
+    """All with the columns and the type of observations of the first one."""
+    first: Episode | None = None
+    for index, episode in enumerate(episodes):
+        first = first or episode
+        where = f"{path}: episode {index}"
+        for name in OPTIONAL_COLUMNS:
+            if (getattr(episode, name) is None) != (getattr(first, name) is None):
+                raise ValueError(f"{where}: '{name}' must be there in all episodes or in none")
+        if episode.obs.shape[1:] != first.obs.shape[1:]:
+            raise ValueError(
+                f"{where}: observations have shape {episode.obs.shape[1:]}, those of the first "
+                f"episode {first.obs.shape[1:]}"
+            )
+        if not np.can_cast(episode.obs.dtype, first.obs.dtype):
+            raise ValueError(
+                f"{where}: observations are {episode.obs.dtype}, those of the first episode "
+                f"{first.obs.dtype}"
+            )
+        yield episode._replace(obs=episode.obs.astype(first.obs.dtype, copy=False))

@@ -15,12 +15,11 @@ import pytest
 from gymnasium import spaces
 from support import stores
 
-from rbve.data import Dataset, Episode, gather, load, write
+from rbve.data import Dataset, Episode, load, source, write
 from rbve.data.features import Feature, Features
 from rbve.data.formats import read, recognise
-from rbve.data.gather import groups
 from rbve.data.manifest import NUMBERS
-from rbve.data.source import Source
+from rbve.data.source import Source, groups
 
 WRITTEN = ("minari", "minari_arrow")
 
@@ -216,7 +215,7 @@ def test_parts_are_bounded_and_counted(root: Path) -> None:
 
 
 def test_messages_count_episodes_over_parts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "groups", lambda episodes: groups(episodes, most=1))
+    monkeypatch.setattr(source, "groups", lambda episodes: groups(episodes, most=1))
     write(rich(), root / "x", "minari")
     assert [part.num_episodes for part in read(root / "x").parts] == [1, 1, 1]
     with h5py.File(root / "x/data/main_data.hdf5", "a") as file:

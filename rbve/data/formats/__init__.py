@@ -45,17 +45,10 @@ __all__ = [
     "written_as",
 ]
 
-FOLDER = Path(__file__).parent
+_FILES = registry.Registry("format", __name__, __file__)
+names, summary = _FILES.names, _FILES.summary
 # Suffixes of files: a store of such a name is not what was meant.
 NO_FOLDERS = (".gz", ".zst", ".bz2", ".zip", ".tsv", ".txt", ".json", ".pq", ".h5", ".hdf5")
-
-
-def names() -> list[str]:
-    return registry.names(FOLDER)
-
-
-def summary(name: str) -> str:
-    return registry.summary(FOLDER, name)
 
 
 def module(name: str) -> ModuleType:

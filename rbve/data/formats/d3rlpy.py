@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from rbve.data.dataset import NO_ACTION, Episode
-from rbve.data.gather import gather
 from rbve.data.hdf5 import Group, is_hdf5, opened
-from rbve.data.source import Source
+from rbve.data.source import Source, gather
 
 _MOST_ACTIONS = 1 << 16  # ids beyond are taken for damage
 _VERSION_1 = ("observations", "actions", "rewards", "terminals")

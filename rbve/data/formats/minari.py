@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from rbve.data.check import check_values
-from rbve.data.gather import gather
 from rbve.data.hdf5 import require_h5py
 from rbve.data.manifest import NUMBERS
 from rbve.data.minari import arrow_store, hdf5_store
 from rbve.data.minari.episodes import from_raw, to_raw
 from rbve.data.minari.layout import HDF5_FILE, METADATA, data_folder, describe, open_layout
-from rbve.data.source import Source
+from rbve.data.source import Source, gather
 from rbve.files import refuse_to_replace, replacing, write_json
 
 _STORES: dict[str, Any] = {"hdf5": hdf5_store, "arrow": arrow_store, "parquet": arrow_store}

@@ -19,31 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from rbve import files
+from rbve.data import manifest as manifests
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
 from rbve.data.episode import NO_ACTION, OPTIONAL_COLUMNS, Episode, action_names
 from rbve.data.features import Features
-from rbve.data.manifest import (
-    DTYPES,
-    EPISODE_COLUMNS,
-    MANIFEST,
-    NUMBERS,
-    ROW_COLUMNS,
-    SCHEMA,
-    check_provenance,
-    read_manifest,
-    row_bytes,
-)
+from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, MANIFEST, NUMBERS, ROW_COLUMNS, row_bytes
 from rbve.data.source import Source, parts_of
-from rbve.files import (
-    followed,
-    locked,
-    read_json,
-    refuse_to_replace,
-    replacing,
-    restore,
-    write_json,
-)
+from rbve.files import read_json, refuse_to_replace, replacing, write_json
 
 _CHUNK = 1 << 24  # bytes checked at a time
 
@@ -60,14 +44,14 @@ class StoreWriter:
         features: Features | None = None,
     ) -> None:
         self.path = Path(path)
-        check_provenance(provenance or {}, f"{self.path}")
+        manifests.check_provenance(provenance or {}, f"{self.path}")
         refuse_to_replace(self.path, overwrite, _holds_dataset, strangers)
         if _holds_dataset(self.path):
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
         self.manifest: dict[str, Any] = {
             "format": "rbve",
-            "schema": SCHEMA,
+            "schema": manifests.SCHEMA,
             "finished": False,
             "episodes": 0,
             "rows": 0,
@@ -80,11 +64,8 @@ class StoreWriter:
 
     def append(self, episodes: Sequence[Episode]) -> None:
         if episodes:
-            held = self.manifest["episodes"]
-            where = f"{self.path}: "
-            self._extend(
-                Dataset.from_episodes(episodes, self.manifest["actions"], where=where, first=held)
-            )
+            place = {"where": f"{self.path}: ", "first": self.manifest["episodes"]}
+            self._extend(Dataset.from_episodes(episodes, self.manifest["actions"], **place))
 
     def extend(self, part: Dataset) -> None:
         """Append all episodes of a Dataset."""
@@ -159,13 +140,12 @@ def columns_of(part: Dataset) -> dict[str, np.ndarray]:
         "complete": part.complete,
         "episode_return": part.episode_return,
         "final_observed": part.finals_known,
-    }
-    held |= {
-        name: column for name in OPTIONAL_COLUMNS if (column := getattr(part, name)) is not None
+        **{name: getattr(part, name) for name in OPTIONAL_COLUMNS},
     }
     return {
-        name: np.asarray(column, None if name == "obs" else DTYPES[name])
+        name: np.asarray(column, DTYPES.get(name))  # observations as they are
         for name, column in held.items()
+        if column is not None
     }
 
 
@@ -210,13 +190,14 @@ def recording(
                 yield entry
 
     check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, others)
-    restore(path)
+    files.restore(path)
     if path.is_dir() and any(path.iterdir()):
         with replacing(path, check) as partial:
             yield StoreWriter(partial, actions, provenance)
     else:
-        with locked(path):
-            yield StoreWriter(followed(path) if path.is_symlink() else path, actions, provenance)
+        target = files.followed(path) if path.is_symlink() else path
+        with files.locked(path):
+            yield StoreWriter(target, actions, provenance)
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
@@ -246,7 +227,7 @@ def open_store(path: Path, verify: bool | int = True) -> Dataset:
 
     `verify` says which checksums to check: all, none, or those of columns up to so many bytes.
     """
-    manifest = read_manifest(path)
+    manifest = manifests.read_manifest(path)
     checked_up_to = math.inf if verify is True else int(verify)
     columns: dict[str, Any] = {
         name: _open_column(path, name, column, manifest, checked_up_to)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import re
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,20 +22,10 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.episode import Episode
 from rbve.data.images import opencv
-from rbve.data.rlu.schemas import (
-    ATARI_ACTIONS,
-    ATARI_LIMIT,
-    BSUITE_ACTIONS,
-    BSUITE_SHAPES,
-    DMLAB_ACTIONS,
-    SCHEMAS,
-    Contradiction,
-    RecordFeatures,
-    bsuite_shape,
-    kind_of,
-)
+from rbve.data.rlu import schemas
+from rbve.data.rlu.schemas import DMLAB_ACTIONS, SCHEMAS, RecordFeatures, kind_of
 from rbve.data.rlu.tfrecord import GZIP_MAGIC, Record, parse_example, records
-from rbve.data.source import PART_BYTES, Fault, OnFault, Source, refuse
+from rbve.data.source import PART_BYTES, Fault, OnFault, Source, groups, refuse
 
 # Shards as RL Unplugged names them, and what others call theirs.
 _NAMED = re.compile(r"(run_\d+|\d+_full(_train|_valid)?|tfrecord)-\d{5}-of-\d{5}")
@@ -46,7 +36,6 @@ WAITING = 4  # batches being decoded or decoded already
 _WAITING_BYTES = 1 << 24  # of their records; frames grow 2 to 8 times when decoded
 _BATCH_BYTES = 1 << 20  # of records decoded in one go
 BATCH_RECORDS = 256
-_EPISODE_BYTES = 2000  # what an Episode takes besides its observations, about
 _MOST_ACTIONS = 1000  # ids beyond are damage, not decisions
 
 
@@ -107,16 +96,12 @@ def _shards(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.is_file() and _is_shard(file))
+        files = (file for file in path.rglob("[!.]*") if file.is_file())
+        return sorted(file for file in files if _SHARD.fullmatch(file.name))
     if not glob.has_magic(str(path)):
         return []
-    matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
-    files = {file for match in matches for file in _shards(match)}
-    return sorted(files)
-
-
-def _is_shard(file: Path) -> bool:
-    return _SHARD.fullmatch(file.name) is not None and not file.name.startswith(".")
+    matches = glob.glob(str(path), recursive=True)
+    return sorted({file for match in matches for file in _shards(Path(match))})
 
 
 def _first_record(file: Path, checked: bool = True) -> Record:
@@ -148,7 +133,7 @@ def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse)
         layout = _Layout(kind, obs_shape, actions)
         first = 0
         with closing(episodes(files, layout, progress, on_fault)) as stream:
-            for held in _gathered(stream):
+            for held in groups(stream, PART_BYTES):
                 part = Dataset.from_episodes(
                     held, actions, provenance, None, f"{path}: ", first, on_fault is refuse
                 )
@@ -167,7 +152,7 @@ def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse)
 _NOTES = {
     "atari episodes": (
         "rewards of RL Unplugged's Atari episodes are clipped to [-1, 1]; episodes of "
-        f"{ATARI_LIMIT} steps were cut by the recording and count as truncated"
+        f"{schemas.ATARI_LIMIT} steps were cut by the recording and count as truncated"
     ),
     "atari sarsa": (
         "SARSA tuples tell no reward-to-go: their episode's return, of clipped rewards, stands in"
@@ -181,7 +166,7 @@ def look(record: Record) -> tuple[str, tuple[int, ...]]:
     try:
         features = parse_example(record.data)
         kind = kind_of(features)
-        return kind, SCHEMAS[kind].obs_shape or bsuite_shape(features)
+        return kind, SCHEMAS[kind].obs_shape or schemas.bsuite_shape(features)
     except ValueError as error:
         raise ValueError(f"{record.place}: {error}") from None
 
@@ -198,8 +183,8 @@ def _known_actions(
             )
         return DMLAB_ACTIONS
     count = options.actions
-    if count is None and kind == "bsuite" and obs_shape in BSUITE_SHAPES.values():
-        count = BSUITE_ACTIONS
+    if count is None and kind == "bsuite" and obs_shape in schemas.BSUITE_SHAPES.values():
+        count = schemas.BSUITE_ACTIONS
     return None if count is None else tuple(map(str, range(count)))
 
 
@@ -218,7 +203,7 @@ def _survey(files: list[Path], kind: str, progress: _Progress) -> set[int]:
 
 
 def _seen_in(file: Path, kind: str) -> set[int]:
-    most = ATARI_ACTIONS if kind.startswith("atari") else _MOST_ACTIONS
+    most = schemas.ATARI_ACTIONS if kind.startswith("atari") else _MOST_ACTIONS
     seen: set[int] = set()
     try:
         for record in records(file):
@@ -246,11 +231,11 @@ def episodes(
     files: list[Path], layout: _Layout, progress: _Progress, on_fault: OnFault
 ) -> Generator[Episode, None, None]:
     """All episodes, in order; a few batches are decoded ahead."""
+    waiting: deque[tuple[int, Future[list[Episode | Fault | None]]]] = deque()
     pool = ThreadPoolExecutor(_THREADS)
-    waiting: deque[tuple[int, Future[list[Episode | Fault]]]] = deque()
     try:
         for size, batch in _batches(files, progress):
-            waiting.append((size, pool.submit(_converted, batch, layout, progress)))
+            waiting.append((size, pool.submit(_convert_all, batch, layout, progress)))
             while len(waiting) >= WAITING or sum(size for size, _ in waiting) > _WAITING_BYTES:
                 yield from _accepted(waiting.popleft()[1].result(), on_fault)
         while waiting:
@@ -286,18 +271,12 @@ def _contents(files: list[Path], progress: _Progress) -> Iterator[Record | Fault
         progress.done += file.stat().st_size
 
 
-def _converted(
-    batch: Iterable[Record | Fault], layout: _Layout, progress: _Progress
-) -> list[Episode | Fault]:
-    results: list[Episode | Fault] = []
-    for item in batch:
-        made = item if isinstance(item, Fault) else _convert(item, layout, progress)
-        if made is not None:
-            results.append(made)
-    return results
+def _convert_all(batch: list[Record | Fault], *shared: Any) -> list[Episode | Fault | None]:
+    return [item if isinstance(item, Fault) else _convert(item, *shared) for item in batch]
 
 
 def _convert(record: Record, layout: _Layout, progress: _Progress) -> Episode | Fault | None:
+    """None for a record that holds no decision."""
     try:
         features = parse_example(record.data)
         schema = SCHEMAS[layout.kind]
@@ -311,30 +290,16 @@ def _convert(record: Record, layout: _Layout, progress: _Progress) -> Episode | 
         if "checkpoint_idx" in features:
             progress.checkpoints.add(int(row.ints("checkpoint_idx", 1)[0]))
         return made
-    except Contradiction as error:
+    except schemas.Contradiction as error:
         text = f"{record.place} contradicts itself: {error}; leave this shard out"
         return Fault("contradictory record", text)
     except ValueError as error:
         return Fault("damaged record", f"{record.place}: {error}")
 
 
-def _accepted(results: list[Any], on_fault: OnFault) -> Iterator[Episode]:
+def _accepted(results: list[Episode | Fault | None], on_fault: OnFault) -> Iterator[Episode]:
     for item in results:
         if isinstance(item, Fault):
             on_fault(item)
-        else:
+        elif item is not None:
             yield item
-
-
-def _gathered(stream: Iterable[Episode]) -> Iterator[list[Episode]]:
-    """Lists of episodes, each of about the memory of a part."""
-    held: list[Episode] = []
-    size = 0
-    for episode in stream:
-        held.append(episode)
-        size += episode.obs.nbytes + _EPISODE_BYTES
-        if size >= PART_BYTES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
