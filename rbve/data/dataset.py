@@ -28,6 +28,8 @@ from rbve.data.features import Features
 
 __all__ = ["NO_ACTION", "OPTIONAL_COLUMNS", "Dataset", "Episode"]
 
+_PER_ROW = ("obs", "action", "reward", *OPTIONAL_COLUMNS)
+_PER_EPISODE = ("terminated", "complete", "episode_return", "final_observed")
 LARGE = 1 << 28  # bytes of a mapped column that are not read at once
 
 
@@ -113,28 +115,20 @@ class Dataset:
             )
         lengths = np.diff(self.offsets)[episodes]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        rows = np.repeat(self.offsets[:-1][episodes] - offsets[:-1], lengths) + np.arange(
-            offsets[-1]
-        )
-        # Wide columns may stay on disk; the others are computed with as they are.
-        columns: dict[str, Any] = {
-            name: take(column, rows) if name in ("obs", "legal") else column[rows]
-            for name in ("obs", "action", "reward", *OPTIONAL_COLUMNS)
-            if (column := getattr(self, name)) is not None
-        }
-        return replace(
-            self,
-            **columns,
-            offsets=offsets,
-            terminated=self.terminated[episodes],
-            complete=self.complete[episodes],
-            episode_return=self.episode_return[episodes],
-            final_observed=None if self.final_observed is None else self.final_observed[episodes],
-            provenance={
-                **self.provenance,
-                "select": [*(self.provenance.get("select") or []), note],
-            },
-        )
+        before = np.repeat(self.offsets[:-1][episodes] - offsets[:-1], lengths)
+        notes = [*(self.provenance.get("select") or []), note]
+        chosen = replace(self, offsets=offsets, provenance={**self.provenance, "select": notes})
+        return chosen._indexed(before + np.arange(offsets[-1]), episodes)
+
+    def _indexed(self, rows: Any, episodes: Any) -> Dataset:
+        """Other rows and episodes of the columns; wide ones may stay on disk."""
+        columns: dict[str, Any] = {}
+        for name in (*_PER_ROW, *_PER_EPISODE):
+            index = rows if name in _PER_ROW else episodes
+            wide = name in ("obs", "legal") and isinstance(index, np.ndarray)
+            if (column := getattr(self, name)) is not None:
+                columns[name] = take(column, index) if wide else column[index]
+        return replace(self, **columns)
 
     def subsample(self, fraction: float, seed: int = 0) -> Dataset:
         """A random share of the episodes, at least one, in their recorded order."""
@@ -181,16 +175,8 @@ class Dataset:
     def part(self, start: int, stop: int) -> Dataset:
         """Episodes start to stop as a Dataset of their own, without copying a row."""
         rows = slice(self.offsets[start], self.offsets[stop])
-        columns: dict[str, Any] = {
-            name: None if (column := getattr(self, name)) is None else column[rows]
-            for name in ("obs", "action", "reward", *OPTIONAL_COLUMNS)
-        }
-        per_episode: dict[str, Any] = {
-            name: None if (column := getattr(self, name)) is None else column[start:stop]
-            for name in ("terminated", "complete", "episode_return", "final_observed")
-        }
         offsets = self.offsets[start : stop + 1] - self.offsets[start]
-        return replace(self, **columns, **per_episode, offsets=offsets)
+        return replace(self._indexed(rows, slice(start, stop)), offsets=offsets)
 
     @staticmethod
     def from_episodes(
@@ -241,24 +227,15 @@ class Dataset:
             return held[0]
         if not held:
             raise ValueError("a dataset needs at least one episode; got none")
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in held])
-            for name in ("obs", "action", "reward", *OPTIONAL_COLUMNS)
-            if getattr(held[0], name) is not None
-        }
-        per_episode: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in held])
-            for name in ("terminated", "complete", "episode_return")
-        }
         known = np.concatenate([part.finals_known for part in held])
         lengths = np.concatenate([np.diff(part.offsets) for part in held])
-        return replace(
-            held[0],
-            **columns,
-            **per_episode,
-            final_observed=None if known.all() else known,
-            offsets=np.concatenate([[0], np.cumsum(lengths)]),
-        )
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in held])
+            for name in (*_PER_ROW, *_PER_EPISODE[:-1])
+            if getattr(held[0], name) is not None
+        }
+        columns["final_observed"] = None if known.all() else known
+        return replace(held[0], **columns, offsets=np.concatenate([[0], np.cumsum(lengths)]))
 
 
 class MappedRows:

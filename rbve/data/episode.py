@@ -60,21 +60,14 @@ def action_names(actions: Sequence[str] | int) -> tuple[str, ...]:
     return names
 
 
-# What a row of each column may hold, as kinds of NumPy's dtypes.
+# What a row of each column may hold, as kinds of NumPy's dtypes and in words.
 _KINDS = {
-    "obs": "biuf",
-    "action": "iu",
-    "reward": "iuf",
-    "executed": "iu",
-    "legal": "b",
-    "propensity": "f",
-}
-_KIND_NAMES = {
-    "biuf": "numbers",
-    "iu": "whole numbers",
-    "iuf": "numbers",
-    "b": "True and False",
-    "f": "floats",
+    "obs": ("biuf", "numbers"),
+    "action": ("iu", "whole numbers"),
+    "reward": ("iuf", "numbers"),
+    "executed": ("iu", "whole numbers"),
+    "legal": ("b", "True and False"),
+    "propensity": ("f", "floats"),
 }
 
 
@@ -121,7 +114,7 @@ def check_shapes(
         )
     if episode.obs.size == 0:
         raise ValueError(f"{where}: observations of shape {episode.obs.shape[1:]} hold no number")
-    for name, kinds in _KINDS.items():
+    for name, (kinds, words) in _KINDS.items():
         column = getattr(episode, name)
         if column is None:
             continue
@@ -134,5 +127,5 @@ def check_shapes(
         if column.dtype.kind not in kinds or column.shape[1:] != shape:
             raise ValueError(
                 f"{where}: '{name}' holds {column.dtype} of shape {column.shape[1:]} a row; it "
-                f"needs {_KIND_NAMES[kinds]} of shape {shape}"
+                f"needs {words} of shape {shape}"
             )

@@ -130,8 +130,7 @@ def _action_ids(member: Member, count: int = PART_BYTES // WORK_BYTES) -> np.nda
     values = member.take(count).reshape(-1)
     with np.errstate(invalid="ignore"):
         whole = (values >= 0) & (values < _MAX_ACTIONS) & (np.floor(values) == values)
-    if not whole.all():
-        row = int(np.argmin(whole))
+    for row in np.flatnonzero(~whole):
         raise ValueError(
             f"{member.where}, row {first + row}: action {values[row]}; actions are ids of a "
             f"discrete set, whole numbers from 0, below {_MAX_ACTIONS}"
@@ -142,9 +141,7 @@ def _action_ids(member: Member, count: int = PART_BYTES // WORK_BYTES) -> np.nda
 def _flags(member: Member, count: int) -> np.ndarray:
     first = member.rows - member.left
     values = member.take(count).reshape(-1)
-    wrong = (values != 0) & (values != 1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    for row in np.flatnonzero((values != 0) & (values != 1)):
         raise ValueError(
             f"{member.where}, row {first + row}: {values[row]} marks no end; it needs 0 or 1"
         )

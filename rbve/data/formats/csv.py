@@ -40,38 +40,20 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
     write_file(source, path, overwrite, _open_writer, flat=True)
 
 
-class _CsvWriter:
+def _open_writer(file: Any, first: pa.Table, part: Dataset) -> arrow_csv.CSVWriter:
     """Writes numbers so that reading them gives the same: single floats as the doubles they are."""
-
-    def __init__(self, file: Any, first: pa.Table, part: Dataset) -> None:
-        for name in (*part.actions, *categories(part)):
-            if name != name.strip() or not name:
-                raise ValueError(
-                    f"CSV cannot keep the name {name!r}, which is blank at an end; rename it, or "
-                    "write another format"
-                )
-        kept = ("reward", "propensity")  # read as single floats again
-        self.schema = pa.schema(
-            [
-                (field.name, pa.float64())
-                if pa.types.is_floating(field.type) and field.name not in kept
-                else field
-                for field in first.schema
-            ]
-        )
-        self.writer = arrow_csv.CSVWriter(file, self.schema)
-
-    def write_table(self, rows: pa.Table) -> None:
-        self.writer.write_table(rows)
-
-    def close(self) -> None:
-        self.writer.close()
-
-
-def categories(part: Dataset) -> list[str]:
-    columns = part.features.columns if part.features is not None else ()
-    return [name for column in columns for name in column.categories]
-
-
-def _open_writer(file: Any, first: pa.Table, part: Dataset) -> _CsvWriter:
-    return _CsvWriter(file, first, part)
+    features = part.features.columns if part.features is not None else ()
+    for name in (*part.actions, *(name for column in features for name in column.categories)):
+        if name != name.strip() or not name:
+            raise ValueError(
+                f"CSV cannot keep the name {name!r}, which is blank at an end; rename it, or "
+                "write another format"
+            )
+    kept = ("reward", "propensity")  # read as single floats again
+    fields = [
+        field.with_type(pa.float64())
+        if pa.types.is_floating(field.type) and field.name not in kept
+        else field
+        for field in first.schema
+    ]
+    return arrow_csv.CSVWriter(file, pa.schema(fields))

@@ -104,8 +104,7 @@ def _action_ids(file: Group, index: int, path: Path) -> np.ndarray:
     # d3rlpy takes whole floats for discrete actions, and so do we.
     with np.errstate(invalid="ignore"):
         wrong = ~((values >= 0) & (values < _MOST_ACTIONS) & (values % 1 == 0))
-    if wrong.any():
-        step = int(np.argmax(wrong))
+    for step in np.flatnonzero(wrong):
         raise ValueError(
             f"{where}, step {step}: action {values[step]}; discrete actions are 0, 1, 2, ... "
             "(continuous ones cannot be learned here)"

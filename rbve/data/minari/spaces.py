@@ -77,7 +77,7 @@ def leaves(text: Any, where: str) -> tuple[Leaf, ...]:
                 f"{where}: {leaf.name!r} has shape {leaf.shape}; only an observation of one array, "
                 "or of flat ones that can be joined, can be read"
             )
-    if sum(_count_columns(leaf) for leaf in tree) > _MOST:
+    if sum(sum(count for _, count in leaf.ranges) or leaf.size for leaf in tree) > _MOST:
         raise ValueError(f"{where}: more than {_MOST} columns and categories; damaged")
     return tree
 
@@ -85,10 +85,6 @@ def leaves(text: Any, where: str) -> tuple[Leaf, ...]:
 def _is_one_array(tree: Sequence[Leaf]) -> bool:
     """Whether the observation is an array as it stands."""
     return len(tree) == 1 and not tree[0].ranges
-
-
-def _count_columns(leaf: Leaf) -> int:
-    return sum(count for _, count in leaf.ranges) or leaf.size
 
 
 def _walk(space: dict[str, Any], path: tuple[str | int, ...], where: str) -> tuple[Leaf, ...]:
@@ -168,8 +164,7 @@ def indices(leaf: Leaf, values: np.ndarray, where: str) -> np.ndarray:
         raise ValueError(f"{where}: {leaf.name!r} holds {values.dtype}; it needs whole numbers")
     starts, counts = np.array(leaf.ranges).T
     wrong = (values < starts) | (values >= starts + counts)
-    if wrong.any():
-        step, place = np.argwhere(wrong)[0]
+    for step, place in np.argwhere(wrong):
         raise ValueError(
             f"{where}, step {step}: {leaf.name!r} is {values[step, place]}, which its space of "
             f"{counts[place]} values from {starts[place]} on does not hold"

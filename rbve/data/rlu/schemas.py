@@ -147,10 +147,6 @@ def _atari_episode(row: RecordFeatures, shape: tuple[int, ...], actions: int) ->
     )
 
 
-def _episode_actions(row: RecordFeatures) -> np.ndarray:
-    return row.ints("actions")
-
-
 def bsuite(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode | None:
     """None for a record that holds a final observation and nothing decided."""
     kinds = row.ints("step_type")
@@ -246,44 +242,26 @@ def ends(name: str, discount: float) -> bool:
 
 
 class _Schema(NamedTuple):
-    features: frozenset[str]
+    names: str  # of its features
     episode: Callable[[RecordFeatures, tuple[int, ...], int], Episode | None]
     actions: Callable[[RecordFeatures], np.ndarray]  # ids a record took
     obs_shape: tuple[int, ...] | None  # None: the first record tells
 
+    @property
+    def features(self) -> frozenset[str]:
+        return frozenset(self.names.split())
 
-def names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
-
+_SARSA = "o_t a_t r_t d_t o_tp1 a_tp1 episode_return"
+_ATARI = "observations actions unclipped_rewards clipped_rewards discounts clipped_episode_return"
+_BSUITE = "observation action reward discount episodic_reward step_type"
+_DMLAB = "observations_pixels observations_reward observations_action actions rewards discounts"
+_DMLAB += " start_idx episode_return"
 SCHEMAS = {
-    "atari sarsa": _Schema(
-        names("o_t a_t r_t d_t o_tp1 a_tp1 episode_return"), sarsa, _sarsa_actions, (84, 84, FRAMES)
-    ),
-    "atari episodes": _Schema(
-        names(
-            "observations actions unclipped_rewards clipped_rewards discounts "
-            "clipped_episode_return"
-        ),
-        _atari_episode,
-        _episode_actions,
-        (84, 84, 1),
-    ),
-    "bsuite": _Schema(
-        names("observation action reward discount episodic_reward step_type"),
-        bsuite,
-        _bsuite_actions,
-        None,
-    ),
-    "dmlab": _Schema(
-        names(
-            "observations_pixels observations_reward observations_action actions rewards discounts "
-            "start_idx episode_return"
-        ),
-        dmlab,
-        _episode_actions,
-        (72, 96, 3),
-    ),
+    "atari sarsa": _Schema(_SARSA, sarsa, _sarsa_actions, (84, 84, FRAMES)),
+    "atari episodes": _Schema(_ATARI, _atari_episode, lambda row: row.ints("actions"), (84, 84, 1)),
+    "bsuite": _Schema(_BSUITE, bsuite, _bsuite_actions, None),
+    "dmlab": _Schema(_DMLAB, dmlab, lambda row: row.ints("actions"), (72, 96, 3)),
 }
 
 

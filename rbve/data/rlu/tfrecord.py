@@ -56,10 +56,13 @@ def place(file: Path, number: int, offset: int) -> str:
 
 def records(file: Path, checked: bool = True) -> Generator[Record, None, None]:
     """The records of a shard. Only a look at what a file is may leave out the checksums."""
-    matches = _checksum_matches() if checked else lambda data, crc: True
+    checksum = crc32c() if checked else None
     most = max(SMALL, _MAX_RATIO * file.stat().st_size)
     number = offset = 0
     with open(file, "rb") as raw, gzip.GzipFile(fileobj=raw) as stream:
+
+        def matches(data: bytes, crc: int) -> bool:
+            return checksum is None or masked(checksum(data)) == crc
 
         def take(count: int, what: str) -> bytes:
             where = place(file, number, offset)
@@ -125,11 +128,6 @@ def crc32c() -> Callable[[bytes], int]:
 def masked(crc: int) -> int:
     """As TFRecords store it, since the checksum of data holding checksums is weak."""
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def _checksum_matches() -> Callable[[bytes, int], bool]:
-    value = crc32c()
-    return lambda data, crc: masked(value(data)) == crc
 
 
 def parse_example(data: bytes, names: Container[str] | None = None) -> dict[str, Value]:
@@ -201,7 +199,7 @@ def _parse_floats(data: memoryview, entries: Budget) -> np.ndarray:
             if len(value) % 4:
                 raise ValueError(f"floats in {len(value)} bytes, which 4 does not divide")
             pieces.append(np.frombuffer(value, "<f4"))
-    return _joined(pieces, np.float32)
+    return np.concatenate([np.empty(0, np.float32), *pieces])
 
 
 def _parse_ints(data: memoryview, entries: Budget) -> np.ndarray:
@@ -217,13 +215,7 @@ def _parse_ints(data: memoryview, entries: Budget) -> np.ndarray:
         count += len(pieces[-1])
         if count > _MAX_ENTRIES:
             raise ValueError(f"more than {_MAX_ENTRIES} entries")
-    return _joined(pieces, np.uint64).view(np.int64)
-
-
-def _joined(pieces: list[np.ndarray], dtype: type) -> np.ndarray:
-    if len(pieces) == 1:
-        return pieces[0]
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype)
+    return np.concatenate([np.empty(0, np.uint64), *pieces]).view(np.int64)
 
 
 _PARSERS: dict[int, Callable[[memoryview, Budget], Value]] = {
