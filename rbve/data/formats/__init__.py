@@ -84,25 +84,9 @@ def option_kinds() -> dict[str, type]:
 
 
 def read(
-    path: str | Path,
-    format: str | None = None,
-    options: Any = None,
-    on_fault: OnFault = refuse,
+    path: str | Path, format: str | None = None, options: Any = None, on_fault: OnFault = refuse
 ) -> Source:
-    """Open a dataset of any format.
-
-    Args:
-        path: File, folder or glob.
-        format: One of names(). Default: the one that recognises what is there.
-        options: Of the format: its Options, or choices by name.
-        on_fault: Called for each fault; the default raises the first.
-
-    Returns:
-        A Source of parts.
-
-    Raises:
-        ValueError: The path, format or options are wrong, or the data is.
-    """
+    """Open a dataset of any format, to be read part by part; arguments are those of load()."""
     path = Path(path)
     name = format or recognise(path)
     chosen = module(name)

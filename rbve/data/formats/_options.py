@@ -21,15 +21,9 @@ def choices(options: Any) -> dict[str, Any]:
 
 
 def choose(name: str, kinds: Mapping[str, type], options: Any) -> Any:
-    """The Options of a format, None if it has none.
+    """The Options of the format `name`, None if it has none; `kinds` are those of all formats.
 
-    Args:
-        name: The format.
-        kinds: The Options of all formats that have some.
-        options: Such Options, choices by name, Options of another format, or None.
-
-    Raises:
-        ValueError: A choice that the format does not know.
+    `options` are such Options, choices by name, Options of another format, or None.
     """
     kind = kinds.get(name)
     if kind is not None and isinstance(options, kind):
@@ -64,18 +58,7 @@ def _unknown(choice: str, known: list[str], name: str) -> ValueError:
 
 
 def from_toml(path: str | Path, kind: type) -> Any:
-    """Options of a format from a file of `option = value` or `option = ["value", ...]` lines.
-
-    Args:
-        path: The TOML file.
-        kind: The Options of the format.
-
-    Returns:
-        The Options; what the file does not name has its default.
-
-    Raises:
-        ValueError: The file cannot be read, or names an unknown option or a value of a wrong type.
-    """
+    """Options of a format from a file of `option = value` or `option = ["value", ...]` lines."""
     path = Path(path)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))

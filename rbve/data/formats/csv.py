@@ -37,23 +37,26 @@ def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refu
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
-    write_file(source, path, overwrite, _open_writer, flat=True)
+    write_file(source, path, overwrite, _CsvWriter, flat=True)
 
 
-def _open_writer(file: Any, first: pa.Table, part: Dataset) -> arrow_csv.CSVWriter:
+class _CsvWriter(arrow_csv.CSVWriter):
     """Writes numbers so that reading them gives the same: single floats as the doubles they are."""
-    features = part.features.columns if part.features is not None else ()
-    for name in (*part.actions, *(name for column in features for name in column.categories)):
-        if name != name.strip() or not name:
-            raise ValueError(
-                f"CSV cannot keep the name {name!r}, which is blank at an end; rename it, or "
-                "write another format"
-            )
-    kept = ("reward", "propensity")  # read as single floats again
-    fields = [
-        field.with_type(pa.float64())
-        if pa.types.is_floating(field.type) and field.name not in kept
-        else field
-        for field in first.schema
-    ]
-    return arrow_csv.CSVWriter(file, pa.schema(fields))
+
+    def __init__(self, file: Any, first: pa.Table, part: Dataset) -> None:
+        features = part.features.columns if part.features is not None else ()
+        for name in (*part.actions, *(name for column in features for name in column.categories)):
+            if name != name.strip() or not name:
+                raise ValueError(
+                    f"CSV cannot keep the name {name!r}, which is blank at an end; rename it, or "
+                    "write another format"
+                )
+        kept = ("reward", "propensity")  # read as single floats again
+        fields = [
+            field.with_type(pa.float64())
+            if pa.types.is_floating(field.type) and field.name not in kept
+            else field
+            for field in first.schema
+        ]
+        self.schema = pa.schema(fields)
+        super().__init__(file, self.schema)

@@ -43,9 +43,11 @@ def read(path: Path) -> Source:
         raise ValueError(f"{path}: not an HDF5 file, so not a replay buffer of d3rlpy")
     with opened(path) as file:
         episodes, version = _check_kind(file, path)
-        seen = _actions_seen(file, episodes, path)
-    missing = [str(action) for action in range(len(seen)) if not seen[action]]
-    actions = tuple(map(str, range(len(seen))))
+        seen: set[int] = set()
+        for index in range(episodes):
+            seen.update(np.unique(_action_ids(file, index, path)).tolist())
+    actions = tuple(map(str, range(max(seen) + 1)))
+    missing = [name for action, name in enumerate(actions) if action not in seen]
     provenance = {"source": path.name, "format": "d3rlpy", "version": version}
     source = gather(_episodes_of(path, episodes), path, actions, provenance, episodes)
     source.notes.append(
@@ -54,7 +56,7 @@ def read(path: Path) -> Source:
     )
     if missing:
         source.notes.append(
-            f"{path}: the action set is taken to be 0 to {len(seen) - 1}, the largest seen; "
+            f"{path}: the action set is taken to be 0 to {max(seen)}, the largest seen; "
             f"never seen: {', '.join(missing[:20])}{' ...' if len(missing) > 20 else ''}"
         )
     return source
@@ -76,17 +78,6 @@ def _check_kind(file: Group, path: Path) -> tuple[int, str]:
     if count.shape != () or count.dtype.kind not in "iu" or count < 1:
         raise ValueError(f"{path}: 'num_episodes' is no count; the buffer is empty or damaged")
     return int(count), version
-
-
-def _actions_seen(file: Group, episodes: int, path: Path) -> np.ndarray:
-    """(actions,) bool, which ids the episodes hold."""
-    seen = np.zeros(1, bool)
-    for index in range(episodes):
-        ids = _action_ids(file, index, path)
-        if (largest := int(ids.max())) >= len(seen):
-            seen = np.append(seen, np.zeros(largest + 1 - len(seen), bool))
-        seen[ids] = True
-    return seen
 
 
 def _action_ids(file: Group, index: int, path: Path) -> np.ndarray:
