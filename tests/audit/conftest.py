@@ -21,7 +21,7 @@ def recorded(
     factory: pytest.TempPathFactory, env: str, episodes: int, noise: float, seed: int = 0
 ) -> Dataset:
     path = factory.mktemp("recorded") / env
-    record_online(env, path, episodes, noise, seed)
+    record_online(env, path, episodes, noise=noise, seed=seed)
     return load(path)
 
 
