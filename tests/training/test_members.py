@@ -24,6 +24,7 @@ from rbve.sweep.run import run_jobs
 from rbve.tensors import read_tensors
 from rbve.training import run
 from rbve.training.batches.table import transition_table
+from rbve.training.batches.transitions import NUMBERS
 from rbve.training.run import CHECKPOINT, POLICY, MemberRun, train_members
 from rbve.training.update import DRAWS, Member, Program, TrainState, draw, make_program
 
@@ -220,11 +221,13 @@ def test_advance_uses_the_drawn_rows(small_job: Maker, catch: Dataset, tmp_path:
     job = small_job("mc", {"batch_size": 4})
     program, table, member, state = program_of(job, catch, tmp_path)
     advance = jax.jit(program.advance)
-    key_draws, size = jax.random.split(member.key)[0], jnp.int32(len(table))
+    numbers = table.numbers
+    key_draws, size = jax.random.split(member.key)[0], jnp.int32(len(numbers))
+    poison = jnp.broadcast_to(NUMBERS.pack(reward=np.nan, g=np.nan), numbers.shape)
     for step in (0, 1, DRAWS - 1, DRAWS, DRAWS + 9):
         drawn = draw(key_draws, jnp.int32(step // DRAWS), size, 4)[step % DRAWS]
         # Only rows drawn can enter: with all others poisoned, the update stays the same.
-        poisoned = jnp.full_like(table, jnp.nan).at[drawn].set(table[drawn])
+        poisoned = table._replace(numbers=poison.at[drawn].set(numbers[drawn]))
         here = state._replace(step=jnp.int32(step))
         expected, _ = advance(here, table, member, step + 1)
         found, _ = advance(here, poisoned, member, step + 1)
