@@ -15,6 +15,7 @@ import rbve
 from rbve import ranking
 from rbve.data import Dataset, Episode, load, write
 from rbve.data.transitions import View, transitions
+from rbve.spec import Spec
 from rbve.training.batches.table import transition_table
 from rbve.training.measures import facts
 from rbve.training.notes import notes
@@ -139,7 +140,7 @@ def test_training_says_so_or_refuses(store: Path, tmp_path: Path) -> None:
     assert (done.code, "no return of an episode is known" in done.err) == (2, True)
     done = run("train", store, *few, "--algorithm", "mc", "--out", tmp_path / "c")
     assert (done.code, "fragment without reward-to-go" in done.err) == (2, True)
-    assert notes("d", load(store), [("bc", {})]) == []
+    assert notes("d", load(store), [Spec.of(algorithm="bc").resolved()]) == []
 
 
 # The audit
