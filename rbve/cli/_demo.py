@@ -26,7 +26,7 @@ from rbve.sweep.devices import on_all_devices
 from rbve.sweep.run import run_jobs
 
 METHODS = ("rbve", "bve", "dqn", "filtered_bc", "bc")
-LAMBDA = 0.05  # of R-BVE's ranking term: best over both problems in the studies (results/)
+LAMBDA = 0.05  # of R-BVE's ranking term; chosen by looking at the studies of both (results/)
 KEEP = 0.1  # share of the recorded episodes that trains, as in the paper
 SEEDS = (0, 1, 2)  # one recorded dataset each
 EVALUATIONS, EPISODES = 10, 30  # of a run, and per evaluation
