@@ -21,7 +21,7 @@ from jax.flatten_util import ravel_pytree
 
 from rbve import ops
 from rbve.algorithms import NoOptions
-from rbve.behaviours import priorities
+from rbve.behaviours import online, priorities
 from rbve.envs.base import Env
 from rbve.networks import build, flattened
 from rbve.schema import INT32
@@ -50,17 +50,9 @@ class DQNOptions:
 
 # MinAtar: breakout and space_invaders reach 20 and 6 times random within 250,000 steps so.
 MINATAR = DQNOptions(
-    hidden=(128,),
-    batch_size=32,
-    learning_rate=2.5e-4,
-    n_step=3,
-    epsilon_steps=100_000,
-    target_period=250,
-    steps_per_update=4,
-    min_replay=5000,
-    replay=100_000,
-    steps=500_000,
-)
+    hidden=(128,), batch_size=32, learning_rate=2.5e-4, n_step=3, epsilon_steps=100_000,
+    target_period=250, steps_per_update=4, min_replay=5000, replay=100_000, steps=500_000,
+)  # fmt: skip
 
 
 def default_options(env_name: str) -> DQNOptions:
@@ -117,11 +109,6 @@ class Agent(NamedTuple):
     unravel: Callable[[Array], Any]
 
 
-def places(buffer: ReplayBuffer) -> int:
-    """Of the ring; the buffer's last row is never used."""
-    return len(buffer.action) - 1
-
-
 def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
     """Pure functions of an agent whose buffer holds `capacity` rows."""
     n, actions, ring = options.n_step, len(env.actions), capacity + 1
@@ -142,7 +129,7 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
         key_weights, key_reset, key_run = jax.random.split(key, 3)
         params = ravel_pytree(new_network(key_weights))[0]
         env_state, obs = env.reset(key_reset)
-        rows = capacity + 2
+        rows, legal = capacity + 2, legal_in(env_state)
         buffer = ReplayBuffer(
             obs=jnp.zeros((rows, *env.obs_shape), obs.dtype).at[0].set(obs),
             action=jnp.full(rows, -1, jnp.int32),
@@ -150,11 +137,7 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
             reward=jnp.zeros(rows),
             terminated=jnp.zeros(rows, bool),
             ended=jnp.zeros(rows, bool),
-            legal=(
-                None
-                if (first := legal_in(env_state)) is None
-                else jnp.ones((rows, actions), bool).at[0].set(first)
-            ),
+            legal=None if legal is None else jnp.ones((rows, actions), bool).at[0].set(legal),
         )
         zero = jnp.zeros((), jnp.int32)
         return State(
@@ -173,7 +156,7 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
         action = jnp.where(strike < exploration(state.steps, options), random, greedy)
         env_state, outcome = env.step(state.env, action, key_step)
         ended = outcome.terminated | outcome.truncated
-        legal_after = legal_in(env_state)
+        after_step = legal_in(env_state)
         fresh_state, fresh_obs = env.reset(key_reset)
         env_state = jax.tree.map(lambda a, b: jnp.where(ended, a, b), fresh_state, env_state)
         obs = jnp.where(ended, fresh_obs, outcome.obs)
@@ -188,12 +171,10 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
             terminated=old.terminated.at[here].set(outcome.terminated),
             # A final row decides nothing, whatever stood there before.
             ended=old.ended.at[here].set(ended).at[after].set(False),
-            legal=(
-                None
-                if old.legal is None
-                else old.legal.at[after].set(legal_after).at[then].set(legal_in(env_state))
-            ),
+            legal=None if old.legal is None else old.legal.at[after].set(after_step),
         )
+        if buffer.legal is not None:
+            buffer = buffer._replace(legal=buffer.legal.at[then].set(legal_in(env_state)))
         recent = row - jnp.arange(n)
         complete = (recent >= state.first_row) & (ended | (recent == row - n + 1))
         recent = jnp.where(recent >= 0, recent % ring, ring)  # the last: never used
@@ -244,21 +225,10 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
             return jnp.mean(importance * ops.huber(error)), error
 
         grad, error = jax.grad(loss, has_aux=True)(state.params)
-        direction, opt = optimiser.update(grad, state.opt)
-        params = optax.apply_updates(state.params, direction)
-        updates = state.updates + 1
         priority = jnp.where(valid, jnp.abs(error) ** options.priority_exponent, 0.0)
         # Items drawn twice carry the same error, so equal indices carry equal values.
-        return state._replace(
-            params=params,
-            target=jax.lax.cond(
-                updates % options.target_period == 0, lambda: params, lambda: state.target
-            ),
-            opt=opt,
-            updates=updates,
-            key=key,
-            tree=priorities.write(state.tree, row, priority),
-        )
+        state = online.descend(state, grad, optimiser, options.target_period)
+        return state._replace(key=key, tree=priorities.write(state.tree, row, priority))
 
     def advance(state: State, limits: Limits) -> State:
         """Whole blocks of environment steps and one learner step, until a limit."""

@@ -1,4 +1,7 @@
-"""What online agents inside JAX share: environments, the loop, and what lies beside their data."""
+"""What online agents inside JAX share: environments, an update, the loop, what lies beside data.
+
+Snapshots of the agent are evaluated without noise: the best is the reference score's policy.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,90 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import jax
 import numpy as np
+import optax
 
-from rbve import envs, stopping
-from rbve.behaviours.learned import late_return
+from rbve import algorithms, envs, stopping
 from rbve.behaviours.record import EXPERT, SECONDS_PER_FLUSH
-from rbve.behaviours.snapshots import SnapshotJudge
 from rbve.data.dataset import Episode
 from rbve.data.formats.native import StoreWriter
 from rbve.envs.base import Env
-from rbve.evaluation.rollout import random_return
+from rbve.evaluation.rollout import EvaluationPlan, make_rollout, random_return
+from rbve.policy import Policy, act_function
+from rbve.training.update import recorder_key
+from rbve.types import Array
+
+SNAPSHOTS = 20  # looks at the agent over a recording
+EPISODES_PER_LOOK = 100
+EPISODES_FOR_VERDICT = 1000
+LATE = 10  # one part in so many of the episodes, the last
+
+
+def mean_return(found: Any) -> float:
+    return float(np.asarray(found["return"], np.float64).mean())
+
+
+class SnapshotJudge:
+    """Evaluates snapshots without noise; the best one is the reference and the expert."""
+
+    def __init__(
+        self, env: Env, unravel: Callable[[Any], Any], gamma: float, seed: int, **form: Any
+    ) -> None:
+        """`form` says of a policy what its weights do not: hidden, memory, rescaled."""
+        self.env, self.unravel, self.gamma, self.form = env, unravel, gamma, form
+        self.algorithm = algorithms.load("dqn")
+        rescaled = bool(form.get("rescaled"))
+        self.act = act_function(self.algorithm, self.algorithm.options(), unravel, None, rescaled)
+        self.rollout = jax.jit(self._rollout(EPISODES_PER_LOOK))
+        self.key = jax.random.fold_in(recorder_key(seed), 1)
+        self.looks: list[tuple[float, np.ndarray]] = []
+
+    def _rollout(self, episodes: int) -> Any:
+        return make_rollout(self.env, self.act, EvaluationPlan(episodes, 0.0, self.gamma))
+
+    def next_look(self, total: int) -> int:
+        """When to look again, of so many episodes or steps."""
+        return -(-total * (len(self.looks) + 1) // SNAPSHOTS)
+
+    def look(self, params: Any) -> None:
+        found = self.rollout(params, (), jax.random.fold_in(self.key, len(self.looks)))
+        self.looks.append((mean_return(found), np.array(params)))
+
+    def verdict(self) -> tuple[float, np.ndarray]:
+        """Value of the best snapshot, from fresh episodes: the best of many looks is biased."""
+        _, params = max(self.looks, key=lambda look: look[0])
+        found = jax.jit(self._rollout(EPISODES_FOR_VERDICT))(
+            params, (), jax.random.fold_in(self.key, SNAPSHOTS + 1)
+        )
+        return mean_return(found), params
+
+    def policy(self, params: np.ndarray, value: float) -> Policy:
+        return Policy(
+            algorithm=self.algorithm,
+            options=self.algorithm.options(),
+            config=self.algorithm.config(),
+            network=self.unravel(jax.numpy.asarray(params)),
+            obs_shape=self.env.obs_shape,
+            actions=self.env.actions,
+            masked=self.env.legal is not None,
+            **self.form,
+            info={
+                "from": "best snapshot of the online agent",
+                "return": value,
+                "job": {"view": {"gamma": self.gamma}},
+            },
+        )
+
+
+def descend(state: Any, grad: Array, optimiser: Any, target_period: int) -> Any:
+    """An agent's state after one update of its weights; the target follows once a period."""
+    direction, opt = optimiser.update(grad, state.opt)
+    params = optax.apply_updates(state.params, direction)
+    updates = state.updates + 1
+    due = updates % target_period == 0
+    target = jax.lax.cond(due, lambda: params, lambda: state.target)
+    return state._replace(params=params, target=target, opt=opt, updates=updates)
 
 
 def jax_environments(name: str, noise: float) -> tuple[Env, Env]:
@@ -77,3 +154,22 @@ def finish_online(
         }
 
     return finish
+
+
+def late_return(returns: Sequence[float]) -> float:
+    """Mean return of the last tenth of the episodes."""
+    return float(np.mean(returns[-max(1, len(returns) // LATE) :]))
+
+
+def has_learned(provenance: dict[str, Any], times: float) -> bool:
+    """Whether a recording's late returns are at least so many times the uniform policy's.
+
+    Means something where returns are not negative, as in MinAtar.
+    """
+    return bool(provenance["late_return"] >= times * provenance["reference"]["random"])
+
+
+def came_half_way(provenance: dict[str, Any], best: float) -> bool:
+    """Whether the best snapshot closes half of the distance from the uniform policy to `best`."""
+    reference = provenance["reference"]
+    return bool(2 * reference["online"] >= reference["random"] + best)

@@ -20,14 +20,28 @@ from jax.flatten_util import ravel_pytree
 
 from rbve import ops
 from rbve.algorithms import dqn
-from rbve.behaviours import priorities
+from rbve.behaviours import online, priorities
 from rbve.behaviours.r2d2_options import R2D2Options, check, mixed, shares
-from rbve.behaviours.sequence_batch import ActorRows, sequence_batch
 from rbve.envs.base import Env
 from rbve.networks import build, flattened
 from rbve.networks.recurrent import Memory, Seen
-from rbve.training.batches.steps import views_of_steps
-from rbve.types import Array, Tree
+from rbve.training.batches.steps import Steps, views_of_steps
+from rbve.types import Array, Batch, Tree
+
+
+class ActorRows(NamedTuple):
+    """Of all actors; leading (C, N) for a chunk, (K, C, N) in the ring."""
+
+    obs: Array
+    last_action: Array  # int32, −1 at the first row of an episode
+    last_reward: Array
+    first: Array  # bool
+    action: Array  # int32, chosen; −1 in final rows
+    executed: Array  # int32, by the environment
+    reward: Array
+    terminated: Array  # bool, by this row's decision
+    final: Array  # bool, no decision here
+    legal: Array | None  # (..., A) bool
 
 
 class ActorState(NamedTuple):
@@ -84,14 +98,10 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
     def reset_actors(key: Array) -> ActorState:
         state, obs = jax.vmap(env.reset)(jax.random.split(key, count))
         return ActorState(
-            state,
-            obs,
-            jnp.full(count, -1, jnp.int32),
-            jnp.zeros(count),
-            jnp.ones(count, bool),
-            jnp.zeros(count, bool),
-            Memory.empty(options.memory, count),
-        )
+            state, obs, last_action=jnp.full(count, -1, jnp.int32), last_reward=jnp.zeros(count),
+            first=jnp.ones(count, bool), final=jnp.zeros(count, bool),
+            memory=Memory.empty(options.memory, count),
+        )  # fmt: skip
 
     def act(
         params: Array, epsilon: Array, actors: ActorState, key: Array
@@ -189,21 +199,10 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
             return jnp.mean(importance * jnp.sum(value, axis=0) / steps), jnp.sqrt(value)
 
         grad, error = jax.grad(loss, has_aux=True)(state.params)
-        direction, opt = optimiser.update(grad, state.opt)
-        params = optax.apply_updates(state.params, direction)
-        updates = state.updates + 1
         surprise = jnp.maximum(mixed(error, weight), 1e-6)
         priority = jnp.where(valid, surprise**options.priority_exponent, 0.0)
-        return state._replace(
-            params=params,
-            target=jax.lax.cond(
-                updates % options.target_period == 0, lambda: params, lambda: state.target
-            ),
-            opt=opt,
-            updates=updates,
-            key=key,
-            tree=priorities.write(state.tree, leaf, priority),
-        )
+        state = online.descend(state, grad, optimiser, options.target_period)
+        return state._replace(key=key, tree=priorities.write(state.tree, leaf, priority))
 
     def init(key: Array) -> State:
         key_weights, key_life, key_run, key_shape = jax.random.split(key, 4)
@@ -233,3 +232,54 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
         return jax.lax.fori_loop(0, chunks, one, state)
 
     return Agent(init, advance, unravel, sequence, learn)
+
+
+def sequence_batch(rows: ActorRows, warm: int, n: int, gamma: float) -> tuple[Steps, Batch]:
+    """What networks see of sequences (L, B), and the Batch of the steps from `warm` on.
+
+    A window of n steps ends with its episode. Where it leaves the sequence its weight is 0.
+    """
+    length = rows.final.shape[0]
+    decides = rows.action >= 0
+    reward, terminated = jnp.zeros_like(rows.reward), jnp.zeros_like(rows.final)
+    steps = jnp.zeros(rows.final.shape, jnp.int32)
+    open_ = jnp.ones_like(rows.final)
+    for k in range(n):
+        # Beyond the end nothing is decided; there `open_` only says that the window goes on.
+        ahead = [jnp.roll(column, -k, axis=0) for column in (decides, rows.reward, rows.terminated)]
+        known = (jnp.arange(length) + k < length)[:, None]
+        inside = open_ & ahead[0] & known
+        reward += jnp.where(inside, gamma**k * ahead[1], 0.0)
+        terminated |= inside & ahead[2]
+        steps += inside
+        open_ &= ahead[0] | ~known
+    here = jnp.arange(length)[:, None]
+    # Cut by the sequence's end and not by the episode's: no bootstrap state, so no weight.
+    later = here + steps
+    whole = decides & (terminated | (later < length))
+    train = slice(warm, None)
+    later = jnp.minimum(later, length - 1)[train]
+    next_action = jnp.take_along_axis(rows.action, later, axis=0).reshape(-1)
+
+    def flat(column: Array) -> Array:
+        return column[train].reshape(-1)
+
+    legal = next_legal = None
+    if (masks := rows.legal) is not None:
+        legal = masks[train].reshape(-1, masks.shape[-1])
+        next_legal = jnp.take_along_axis(masks, later[..., None], axis=0).reshape(legal.shape)
+    return (
+        Steps(Seen(rows.obs, rows.last_action, rows.last_reward, rows.first), later),
+        Batch(
+            action=jnp.maximum(flat(rows.action), 0),
+            reward=flat(reward),
+            discount=flat(jnp.where(terminated, 0.0, gamma**steps)),
+            next_action=jnp.maximum(next_action, 0),
+            has_next_action=next_action >= 0,
+            g=jnp.zeros_like(flat(reward)),
+            g_scale=jnp.ones(()),
+            weight=flat(whole.astype(reward.dtype)),
+            legal=legal,
+            next_legal=next_legal,
+        ),
+    )

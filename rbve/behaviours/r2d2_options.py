@@ -11,10 +11,7 @@ import numpy as np
 from rbve.types import Array
 
 EPSILON, POWERS = 0.4, 8  # random actions: .4 of the first actor, .4⁸ of the last
-LARGEST_SHARE, MEAN_SHARE = (
-    0.9,
-    0.1,
-)  # what a sequence's largest and mean error count in its priority
+LARGEST_SHARE, MEAN_SHARE = 0.9, 0.1  # of a sequence's largest and mean error in its priority
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rbve import stopping
-from rbve.data.dataset import Episode, sample_episodes
+from rbve.data.dataset import NO_ACTION, Episode, sample_episodes
 from rbve.data.formats.native import StoreWriter, recording
 
 SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
@@ -72,12 +72,15 @@ class RecordingPlan:
             raise ValueError(f"episodes must be at least 1; got {count}")
         return count
 
-    def check_keep(self, by_steps: bool) -> None:
-        """ValueError where a share of unknown many episodes is to be kept."""
-        if by_steps and self.keep != 1:
+    def length(self, steps: int) -> tuple[int | None, int]:
+        """How many episodes an agent records, None = by `steps`, and the number of either."""
+        if self.episodes is not None or not steps:
+            return self.episodes_or_default, self.episodes_or_default
+        if self.keep != 1:
             raise ValueError(
                 "a share of the episodes can be kept where their number is given: episodes"
             )
+        return None, steps
 
 
 class Source(NamedTuple):
@@ -141,6 +144,25 @@ def _need_episode(writer: StoreWriter, length: str) -> None:
     raise ValueError(
         f"{writer.manifest['provenance']['env']}: no episode ended within {length}, so nothing was "
         "recorded; give more --steps"
+    )
+
+
+def cut(columns: Mapping[str, np.ndarray], start: int, length: int) -> Episode:
+    """The episode of `length` decisions that begins at row `start`."""
+    rows, decisions = slice(start, start + length + 1), slice(start, start + length)
+
+    def column(name: str, last: float) -> np.ndarray:
+        values = columns[name][decisions]
+        return np.append(values, np.array(last, values.dtype))
+
+    return Episode(
+        obs=columns["obs"][rows],
+        action=column("action", NO_ACTION),
+        reward=column("reward", 0),
+        terminated=bool(columns["terminated"][start + length - 1]),
+        executed=column("executed", NO_ACTION),
+        propensity=column("propensity", 1) if "propensity" in columns else None,
+        legal=columns["legal"][rows] if "legal" in columns else None,
     )
 
 

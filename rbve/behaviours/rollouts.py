@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve import ops
-from rbve.behaviours.record import RecordingPlan, Source, grouped
+from rbve.behaviours.record import RecordingPlan, Source, cut, grouped
 from rbve.data.dataset import NO_ACTION, Episode
 from rbve.envs._atari_games import reference as atari_reference
 from rbve.envs.base import Env, HostEnv
@@ -33,13 +33,14 @@ def inside_jax(
     key = jax.random.key(seed)
     for group, start in enumerate(range(0, episodes, AT_ONCE)):
         columns = jax.tree.map(np.asarray, run(jax.random.fold_in(key, group)))
-        yield [cut(columns, k) for k in range(min(AT_ONCE, episodes - start))]
+        lengths = columns["alive"].sum(axis=0)
+        apart = [{name: values[:, k] for name, values in columns.items()} for k in range(AT_ONCE)]
+        yield [cut(apart[k], 0, lengths[k]) for k in range(min(AT_ONCE, episodes - start))]
 
 
 def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -> Any:
     """key -> columns (T+1, count) of episodes side by side, and their lengths."""
     actions, steps = len(env.actions), env.max_steps
-
     actor = None if policy is None else policy.act_function()
 
     def greedy(seen: ActorInput, memory: Any, legal: Array | None, key: Array) -> tuple[Array, Any]:
@@ -90,25 +91,6 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
         }
 
     return run
-
-
-def cut(columns: dict[str, np.ndarray], k: int) -> Episode:
-    """The k-th of the episodes side by side."""
-    length = int(columns["alive"][:, k].sum())
-
-    def column(name: str, last: float) -> np.ndarray:
-        values = columns[name][:length, k]
-        return np.append(values, np.array(last, values.dtype))
-
-    return Episode(
-        obs=columns["obs"][: length + 1, k],
-        action=column("action", NO_ACTION),
-        reward=column("reward", 0),
-        terminated=bool(columns["terminated"][length - 1, k]),
-        executed=column("executed", NO_ACTION),
-        propensity=column("propensity", 1),
-        legal=columns["legal"][: length + 1, k] if "legal" in columns else None,
-    )
 
 
 def on_host(
@@ -175,19 +157,14 @@ def policy_source(
         elif isinstance(env, Env) and not uniform:
             raise ValueError(f"{env.name} runs inside JAX, where scripts do not play")
         check_legal(env, policy is not None and policy.masked, plan.legal)
+        groups: Iterator[tuple[list[Episode], float]]
         if isinstance(env, Env):
-            groups = _shares(inside_jax(env, policy, episodes, plan.epsilon, plan.seed), episodes)
+            recorded = inside_jax(env, policy, episodes, plan.epsilon, plan.seed)
+            groups = (
+                (group, min(k * AT_ONCE / episodes, 1.0)) for k, group in enumerate(recorded, 1)
+            )
         else:
             epsilon = 1.0 if uniform else plan.epsilon
             played = on_host(env, acting, episodes, epsilon, plan.seed)
             groups = grouped((episode, k / episodes) for k, episode in enumerate(played, 1))
         yield Source(env.actions, about, episodes, groups)
-
-
-def _shares(
-    groups: Iterator[list[Episode]], episodes: int
-) -> Iterator[tuple[list[Episode], float]]:
-    done = 0
-    for group in groups:
-        done += len(group)
-        yield group, done / episodes

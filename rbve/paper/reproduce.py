@@ -15,7 +15,7 @@ from typing import Any
 from rbve import envs
 from rbve.behaviours import dqn, r2d2_options
 from rbve.behaviours.choose import Asked, choose
-from rbve.behaviours.learned import came_half_way, has_learned
+from rbve.behaviours.online import came_half_way, has_learned
 from rbve.behaviours.record import EXPERT, RecordingPlan, default_episodes, record
 from rbve.behaviours.record import Progress as RecordingProgress
 from rbve.data.manifest import fingerprint, is_recorded, read_provenance

@@ -14,7 +14,7 @@ from support.recordings import record_online
 from support.tiers import first_and_slow
 
 from rbve import envs
-from rbve.behaviours import dqn, learned, online, priorities
+from rbve.behaviours import dqn, online, priorities
 from rbve.behaviours.kinds.online_dqn import take_episodes
 from rbve.data import Dataset, Episode, load
 from rbve.data.transitions import View, transitions
@@ -102,7 +102,7 @@ class History:
         self.taken += fresh
         episodes = [each._replace(executed=None) for each in self.taken]
         if (row := int(state.row)) > self.copied:
-            place = np.arange(self.copied, row + 1) % dqn.places(state.buffer)
+            place = np.arange(self.copied, row + 1) % (len(state.buffer.action) - 1)
             episodes.append(
                 Episode.from_steps(
                     np.asarray(state.buffer.obs)[place],
@@ -316,9 +316,9 @@ def test_exploration_falls() -> None:
 
 def test_who_has_learned() -> None:
     returns = [0.0] * 20 + [6.0] * 2 + [1.0]  # 23 episodes: the last two are a tenth
-    assert learned.late_return(returns) == 3.5
-    assert learned.late_return([2.0]) == 2.0
+    assert online.late_return(returns) == 3.5
+    assert online.late_return([2.0]) == 2.0
     recorded = {"late_return": 3.5, "reference": {"random": 1.2, "online": 9.0}}
-    assert not learned.has_learned(recorded, 3.0)  # 3 × 1.2 = 3.6
-    assert learned.has_learned({**recorded, "late_return": 3.6 + 1e-9}, 3.0)
-    assert learned.has_learned(recorded, 2.5)
+    assert not online.has_learned(recorded, 3.0)  # 3 × 1.2 = 3.6
+    assert online.has_learned({**recorded, "late_return": 3.6 + 1e-9}, 3.0)
+    assert online.has_learned(recorded, 2.5)

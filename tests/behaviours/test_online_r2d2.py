@@ -14,8 +14,8 @@ from support.recordings import record_online_memory
 
 from rbve import api, envs, load
 from rbve.behaviours import r2d2, r2d2_options
+from rbve.behaviours.r2d2 import ActorRows, sequence_batch
 from rbve.behaviours.record import EXPERT
-from rbve.behaviours.sequence_batch import ActorRows, sequence_batch
 from rbve.cli.record import command as record
 from rbve.data.manifest import fingerprint
 from rbve.networks.recurrent import Memory, Seen

@@ -22,7 +22,7 @@ from support.tiers import first_and_slow
 from rbve import algorithms
 from rbve.algorithms import NoOptions
 from rbve.behaviours import dqn, online, r2d2_options, record
-from rbve.behaviours.snapshots import SnapshotJudge
+from rbve.behaviours.online import SnapshotJudge
 from rbve.data import Dataset, load, write
 from rbve.envs.base import Env, Step
 from rbve.evaluation.rollout import random_return

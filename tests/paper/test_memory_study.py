@@ -11,7 +11,7 @@ import pytest
 
 from rbve import rows
 from rbve.behaviours import r2d2_options
-from rbve.behaviours.learned import came_half_way
+from rbve.behaviours.online import came_half_way
 from rbve.behaviours.record import EXPERT
 from rbve.data import load
 from rbve.paper import experiments

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rbve.behaviours.choose import Asked
 from rbve.behaviours.record import RecordingPlan, Source
 from rbve.behaviours.rollouts import policy_source
-
-if TYPE_CHECKING:
-    from rbve.behaviours.choose import Asked
 
 ORDER, LEARNS = 70, False
 

@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 
 from rbve.behaviours import online
-from rbve.behaviours.dqn import (
-    DQNOptions,
-    Limits,
-    ReplayBuffer,
-    default_options,
-    make_agent,
-    places,
-)
-from rbve.behaviours.record import RecordingPlan, Source, provenance
-from rbve.data.dataset import NO_ACTION, Episode
+from rbve.behaviours.choose import Asked
+from rbve.behaviours.dqn import DQNOptions, Limits, ReplayBuffer, default_options, make_agent
+from rbve.behaviours.record import RecordingPlan, Source, cut, provenance
+from rbve.data.dataset import Episode
 from rbve.envs.base import Env
 from rbve.training.update import recorder_key
-
-if TYPE_CHECKING:
-    from rbve.behaviours.choose import Asked
 
 ORDER, LEARNS = 40, True
 
@@ -50,11 +40,8 @@ class OnlineDQN:
         """The agent before its first step."""
         options = self.options or default_options(plan.env)
         options = replace(options, steps=plan.steps or options.steps)
-        by_steps = plan.episodes is None and options.steps > 0
-        episodes = None if by_steps else plan.episodes_or_default
+        episodes, total = plan.length(options.steps)
         env, quiet = online.jax_environments(plan.env, plan.noise)
-        plan.check_keep(by_steps)
-        total = options.steps if episodes is None else episodes
         agent = make_agent(env, rows_needed(env, episodes, options), options)
         compiled = jax.jit(agent.advance, donate_argnums=0)
         judge = online.SnapshotJudge(
@@ -65,12 +52,12 @@ class OnlineDQN:
 
         def advance(goal: int, blocks: int) -> tuple[Sequence[Episode], int]:
             nonlocal state, row, taken
-            limit = {"steps" if by_steps else "episodes": goal}
+            limit = {"steps" if episodes is None else "episodes": goal}
             state = compiled(state, Limits(blocks, copied=row, **limit))
             most = None if episodes is None else episodes - taken
             fresh, row = take_episodes(state.buffer, row, int(state.row), most)
             taken += len(fresh)
-            return fresh, int(state.steps if by_steps else state.episodes)
+            return fresh, int(state.steps if episodes is None else state.episodes)
 
         yield Source(
             env.actions,
@@ -100,24 +87,11 @@ def take_episodes(
     buffer: ReplayBuffer, first: int, row: int, at_most: int | None = None
 ) -> tuple[list[Episode], int]:
     """Complete episodes from row `first` on, and where the next one starts."""
-    place = np.arange(first, row) % places(buffer)
-    columns = {
-        name: np.asarray(column)[place]
-        for name, column in buffer._asdict().items()
-        if column is not None
-    }
+    place = np.arange(first, row) % (len(buffer.action) - 1)  # the last row is never used
+    held = {name: column for name, column in buffer._asdict().items() if column is not None}
+    columns = {name: np.asarray(column)[place] for name, column in held.items()}
     taken, start = [], 0
     for last in np.flatnonzero(columns["ended"])[:at_most]:
-        steps = slice(start, last + 1)
-        taken.append(
-            Episode(
-                obs=columns["obs"][start : last + 2],
-                action=np.append(columns["action"][steps], NO_ACTION),
-                reward=np.append(columns["reward"][steps], np.float32(0)),
-                terminated=bool(columns["terminated"][last]),
-                executed=np.append(columns["executed"][steps], NO_ACTION),
-                legal=columns["legal"][start : last + 2] if "legal" in columns else None,
-            )
-        )
+        taken.append(cut(columns, start, last + 1 - start))
         start = last + 2
     return taken, first + start

@@ -10,13 +10,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rbve import envs, stopping
+from rbve.behaviours.choose import Asked
 from rbve.behaviours.dqn import exploration
 from rbve.behaviours.record import EXPERT, RecordingPlan, Source, grouped, provenance
 from rbve.behaviours.replay import Replay
@@ -32,9 +33,6 @@ from rbve.schema import INT32
 from rbve.spec import Spec
 from rbve.training.batches.transitions import PickedTransitions, TransitionItems
 from rbve.training.update import Member, make_program, recorder_key
-
-if TYPE_CHECKING:
-    from rbve.behaviours.choose import Asked
 
 ORDER, LEARNS = 20, True
 PRESETS = {"rlu-atari": "online"}
@@ -210,10 +208,7 @@ class OnlineHostDQN:
     def opened(self, plan: RecordingPlan) -> Iterator[Source]:
         """The agent before its first step."""
         options = replace(self.options, steps=plan.steps or self.options.steps)
-        by_steps = plan.episodes is None and options.steps > 0
-        episodes = None if by_steps else plan.episodes_or_default
-        plan.check_keep(by_steps)
-        total = options.steps if episodes is None else episodes
+        episodes, total = plan.length(options.steps)
         env = envs.load(plan.env, plan.noise)
         if isinstance(env, Env):
             raise ValueError(f"{plan.env} runs inside JAX; record it without a preset")
@@ -223,7 +218,7 @@ class OnlineHostDQN:
             if (known := reference(plan.env)) is not None:
                 about["reference"] = known
             played = (
-                (episode, (learning.steps if by_steps else number) / total)
+                (episode, (learning.steps if episodes is None else number) / total)
                 for number, episode in enumerate(learning, 1)
             )
 

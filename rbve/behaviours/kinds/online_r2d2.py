@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rbve.behaviours import online, r2d2, r2d2_options
+from rbve.behaviours.choose import Asked
+from rbve.behaviours.r2d2 import ActorRows
 from rbve.behaviours.r2d2_options import R2D2Options
-from rbve.behaviours.record import RecordingPlan, Source, provenance
-from rbve.behaviours.sequence_batch import ActorRows
+from rbve.behaviours.record import RecordingPlan, Source, cut, provenance
 from rbve.data.dataset import Episode
 from rbve.training.update import recorder_key
 
-if TYPE_CHECKING:
-    from rbve.behaviours.choose import Asked
-
 ORDER, LEARNS = 30, True
 PRESETS = {"rlu-dmlab": "r2d2"}
+Columns = dict[str, np.ndarray]
 
 
 def claim(asked: Asked) -> OnlineR2D2 | None:
@@ -54,14 +52,14 @@ class OnlineR2D2:
         judge = online.SnapshotJudge(quiet, agent.unravel, options.gamma, plan.seed, **form)
         compiled = jax.jit(agent.advance, donate_argnums=0)
         state = jax.jit(agent.init)(recorder_key(plan.seed))
-        unfinished = [UnfinishedEpisode() for _ in range(options.actors)]
+        unfinished: list[list[Columns]] = [[] for _ in range(options.actors)]
         done = 0
 
         def advance(goal: int, blocks: int) -> tuple[Sequence[Episode], int]:
             nonlocal state, done
             more = min(blocks, goal - done, options.chunks)
             state = compiled(state, jnp.int32(more))
-            fresh = list(take_episodes(state, done, done + more, unfinished))
+            fresh = list(take_episodes(state.ring, done, done + more, unfinished))
             done += more
             return fresh, done
 
@@ -75,45 +73,22 @@ class OnlineR2D2:
         )
 
 
-class UnfinishedEpisode:
-    """Rows of one actor whose episode has not ended yet."""
-
-    def __init__(self) -> None:
-        self.parts: list[dict[str, np.ndarray]] = []
-
-    def end(self) -> dict[str, np.ndarray]:
-        parts, self.parts = self.parts, []
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
 def take_episodes(
-    state: r2d2.State, start: int, stop: int, unfinished: list[UnfinishedEpisode]
+    ring: ActorRows, start: int, stop: int, unfinished: list[list[Columns]]
 ) -> Iterator[Episode]:
-    """Those that ended within the chunks start to stop, chunk by chunk and actor by actor."""
-    kept = state.ring.final.shape[0]
+    """Those that ended within the chunks start to stop, chunk by chunk and actor by actor.
+
+    `unfinished` holds, for each actor, the parts of its episode that has not ended yet.
+    """
+    held = {name: column for name, column in ring._asdict().items() if column is not None}
     for chunk in range(start, stop):
-        rows = jax.tree.map(lambda column, k=chunk: np.asarray(column[k % kept]), state.ring)
-        for actor, running in enumerate(unfinished):
+        rows = {name: np.asarray(column[chunk % len(column)]) for name, column in held.items()}
+        for actor, parts in enumerate(unfinished):
             begin = 0
-            for end in np.flatnonzero(rows.final[:, actor]):
-                running.parts.append(_piece(rows, begin, int(end) + 1, actor))
-                yield _episode_of(running.end())
-                begin = int(end) + 1
-            if begin < len(rows.final):
-                running.parts.append(_piece(rows, begin, len(rows.final), actor))
-
-
-def _piece(rows: ActorRows, begin: int, end: int, actor: int) -> dict[str, np.ndarray]:
-    known = {name: column for name, column in rows._asdict().items() if column is not None}
-    return {name: column[begin:end, actor] for name, column in known.items()}
-
-
-def _episode_of(columns: dict[str, Any]) -> Episode:
-    return Episode(
-        obs=columns["obs"],
-        action=columns["action"],  # none in the final row
-        reward=columns["reward"],
-        terminated=bool(columns["terminated"][-2]),
-        executed=columns["executed"],
-        legal=columns.get("legal"),
-    )
+            for end in map(int, np.flatnonzero(rows["final"][:, actor]) + 1):
+                parts.append({name: column[begin:end, actor] for name, column in rows.items()})
+                columns = {name: np.concatenate([p[name] for p in parts]) for name in rows}
+                yield cut(columns, 0, len(columns["final"]) - 1)
+                parts.clear()
+                begin = end
+            parts.append({name: column[begin:, actor] for name, column in rows.items()})

@@ -5,14 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rbve.behaviours.choose import Asked
 from rbve.behaviours.record import RecordingPlan, Source
 from rbve.behaviours.rollouts import policy_source
 from rbve.policy import Policy
-
-if TYPE_CHECKING:
-    from rbve.behaviours.choose import Asked
 
 ORDER, LEARNS = 80, False
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rbve.behaviours import scripts
+from rbve.behaviours.choose import Asked
 from rbve.behaviours.record import RecordingPlan, Source
 from rbve.behaviours.rollouts import policy_source
 from rbve.evaluation.actors import ScriptActor
-
-if TYPE_CHECKING:
-    from rbve.behaviours.choose import Asked
 
 ORDER, LEARNS = 60, False
 

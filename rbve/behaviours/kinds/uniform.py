@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rbve.behaviours.choose import Asked
 from rbve.behaviours.record import RecordingPlan, Source
 from rbve.behaviours.rollouts import policy_source
 from rbve.evaluation.actors import UniformActor
-
-if TYPE_CHECKING:
-    from rbve.behaviours.choose import Asked
 
 ORDER, LEARNS = 50, False
 
