@@ -16,11 +16,11 @@ from rbve.data.dataset import NO_ACTION, Episode
 from rbve.envs._atari_games import reference as atari_reference
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.actors import FunctionActor, host_actor
-from rbve.evaluation.environment import check_legal, open_environment
+from rbve.evaluation.evaluate import check_legal, open_environment
 from rbve.evaluation.fit import Interface, check_fit
 from rbve.evaluation.vector import HostActor, Trace, VectorEnv, play
 from rbve.policy import Policy
-from rbve.policy.actor import ActorInput
+from rbve.policy.network import ActorInput
 from rbve.types import Array
 
 AT_ONCE = 32  # episodes per compiled call

@@ -13,7 +13,7 @@ from rbve.evaluation.fit import Interface, category_codes, check_fit
 from rbve.evaluation.vector import WIDTH, Decision, HostActor, Outcome, VectorEnv
 from rbve.networks.recurrent import Seen
 from rbve.policy import Policy, forward, recall
-from rbve.policy.legal import action_id
+from rbve.policy.inputs import action_id
 from rbve.types import Array, Head
 
 

@@ -7,7 +7,7 @@ training that a policy is of, and on nothing else: equal seeds give equal figure
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,20 +15,79 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rbve import envs
 from rbve.envs._atari_games import with_reference
+from rbve.envs._objects import Stepped, adopt
 from rbve.envs.base import Env
-from rbve.evaluation import environment
 from rbve.evaluation.actors import host_actor
 from rbve.evaluation.fit import Interface, check_fit
 from rbve.evaluation.record import STEP_COLUMNS, Evaluation, measure
 from rbve.evaluation.rollout import EvaluationPlan, check_seed, make_rollout
-from rbve.evaluation.vector import HostActor, Trace, VectorEnv, play
+from rbve.evaluation.vector import WIDTH, HostActor, Trace, VectorEnv, open_vector, play
 from rbve.policy import Policy
+from rbve.policy.inputs import ALL
 from rbve.types import Array
 
 # The step of what was not trained. Larger than any step, so that its episodes are those of no
 # snapshot, and of no recording, whose seeds are smaller.
 UNTRAINED = 1 << 31
+REMEDY = "if all of them are, say so with --legal all (legal='all')"
+
+
+@contextmanager
+def open_environment(
+    env: Any, noise: float = 0.0, episodes: int = WIDTH, on_host: bool = False
+) -> Iterator[Env | VectorEnv]:
+    """An environment by name, or as an object, which stays open.
+
+    Args:
+        env: A name, a Gymnasium environment, or one of rbve.envs.load.
+        noise: Probability that it executes a random action.
+        episodes: How many will be played, so that no more environments are made.
+        on_host: Outside JAX, whatever it is.
+    """
+    if isinstance(env, str):
+        made = envs.load(env, noise)
+        if not isinstance(made, Env):
+            with closing(open_vector(env, noise, min(episodes, WIDTH), made)) as several:
+                yield several
+            return
+    else:
+        made = adopt(env, noise)
+    if not isinstance(made, Env):
+        yield VectorEnv([made])
+    elif on_host:
+        yield VectorEnv([Stepped(made) for _ in range(min(episodes, WIDTH))])
+    else:
+        yield made
+
+
+def check_legal(
+    env: Env | VectorEnv, masked: bool, legal: str | None, remedy: str = REMEDY
+) -> None:
+    """Whether an environment tells a policy of masked data which actions are legal.
+
+    `legal` is "all" where a user says that all of them are. A VectorEnv is reset.
+    """
+    if legal not in (None, ALL):
+        raise ValueError(f"legal is 'all', or left to the environment; got {legal!r}")
+    if not masked and legal is None:
+        return
+    if isinstance(env, VectorEnv):
+        env.reset({0: 0})
+    if legal is None and env.legal is None:
+        raise ValueError(
+            f"the policy's data says which actions are legal, and {env.name} does not; {remedy}"
+        )
+    if legal is not None and env.legal is not None:
+        raise ValueError(f"{env.name} says which actions are legal; leave legal out")
+
+
+def legal_source(env: Env | VectorEnv, masked: bool) -> str | None:
+    """Who said which actions are legal, of an environment that was played."""
+    if env.legal is not None:
+        return "from the environment"
+    return ALL if masked else None
 
 
 def evaluation_key(seed: int, step: int) -> Array:
@@ -74,7 +133,7 @@ class Evaluator:
             config = jax.tree.map(jnp.float32, trained.config)
             rollout = self._rollout(trained, plan)
             found = rollout(trained.network, config, evaluation_key(seed, step))
-        return Evaluation(found, values, environment.legal_source(self.env, masked))
+        return Evaluation(found, values, legal_source(self.env, masked))
 
     def _settled(self, policy: Policy | None) -> EvaluationPlan:
         if policy is None:
@@ -100,7 +159,7 @@ def open_evaluator(
     env: Any,
     plan: EvaluationPlan,
     needs: Interface | None,
-    remedy: str = environment.REMEDY,
+    remedy: str = REMEDY,
 ) -> Iterator[Evaluator]:
     """An environment opened for policies that take and give what `needs` says.
 
@@ -114,11 +173,11 @@ def open_evaluator(
         ValueError: They do not fit, or nobody says which actions are legal.
     """
     on_host = needs is None
-    with environment.open_environment(env, plan.noise, plan.episodes, on_host) as opened:
+    with open_environment(env, plan.noise, plan.episodes, on_host) as opened:
         if needs is not None:
             check_fit(opened, needs)
         masked = needs is not None and needs.masked
-        environment.check_legal(opened, masked, plan.legal, remedy)
+        check_legal(opened, masked, plan.legal, remedy)
         yield Evaluator(opened, plan)
 
 

@@ -1,4 +1,4 @@
-"""What a metric is, and which there are: one file each in metrics/ and offline/.
+"""What a metric is, what it is computed from, and which there are: files of metrics/ and offline/.
 
 A file's presence is its registration: its figures then appear in result rows, in `rbve evaluate`,
 in tables, pages and CSV files. Nothing here needs JAX, so that reports read the words alone.
@@ -10,9 +10,12 @@ import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rbve import registry
+
+if TYPE_CHECKING:
+    from rbve.types import Array
 
 METRICS, OFFLINE = "rbve.evaluation.metrics", "rbve.evaluation.offline"
 
@@ -34,6 +37,38 @@ class Metric:
     logarithmic: bool = False  # it spans powers of ten: centres are taken of ±log₁₀(1 + |x|)
     nonnegative: bool = False
     order: int = 70  # its place among the others
+
+
+class Record(NamedTuple):
+    """Columns (T, E) of E episodes side by side; a is the action taken.
+
+    Episodes cut by a limit lack the tail of G, so metrics of values leave them out.
+    """
+
+    reward: Array  # 0 after the end
+    q: Array  # Q(s, a)
+    gap: Array  # best minus second best Q(s, ·)
+    alive: Array  # 1 until the end
+    terminated: Array  # (E,) bool; False = cut by a limit
+    trained_reward: Array  # clipped to [−1, 1] where training clips rewards
+    clipped: bool
+    g: Array  # G(s), the discounted return that followed, of trained rewards
+
+    @property
+    def error(self) -> Array:
+        """Q(s, a) − G(s)."""
+        return self.q - self.g
+
+    @property
+    def lengths(self) -> Array:
+        """(E,) steps."""
+        return self.alive.sum(axis=0)
+
+    def mean(self, values: Array) -> Array:
+        """(E,) of values (T, E): the mean over the states an episode visited."""
+        import jax.numpy as jnp
+
+        return jnp.sum(jnp.where(self.alive > 0, values, 0.0), axis=0) / self.lengths
 
 
 def modules(package: str) -> list[ModuleType]:

@@ -4,48 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rbve.evaluation.metric import METRICS, Metric, modules
+from rbve.evaluation.metric import METRICS, Metric, Record, modules
 from rbve.rows import Row
 from rbve.types import Array
 
 STEP_COLUMNS = ("reward", "q", "gap", "alive")
 Figures = dict[str, tuple[float, int]]  # metric -> mean, episodes behind it
-
-
-class Record(NamedTuple):
-    """Columns (T, E) of E episodes side by side; a is the action taken.
-
-    Episodes cut by a limit lack the tail of G, so metrics of values leave them out.
-    """
-
-    reward: Array  # 0 after the end
-    q: Array  # Q(s, a)
-    gap: Array  # best minus second best Q(s, ·)
-    alive: Array  # 1 until the end
-    terminated: Array  # (E,) bool; False = cut by a limit
-    trained_reward: Array  # clipped to [−1, 1] where training clips rewards
-    clipped: bool
-    g: Array  # G(s), the discounted return that followed, of trained rewards
-
-    @property
-    def error(self) -> Array:
-        """Q(s, a) − G(s)."""
-        return self.q - self.g
-
-    @property
-    def lengths(self) -> Array:
-        """(E,) steps."""
-        return jnp.sum(self.alive, axis=0)
-
-    def mean(self, values: Array) -> Array:
-        """(E,) of values (T, E): the mean over the states an episode visited."""
-        return jnp.sum(jnp.where(self.alive > 0, values, 0.0), axis=0) / self.lengths
 
 
 def measure(
@@ -60,17 +30,10 @@ def measure(
 
     g = jax.lax.scan(back, jnp.zeros(reward.shape[1]), reward, reverse=True)[1]
     record = Record(
-        **columns,
-        terminated=terminated,
-        trained_reward=reward,
-        clipped=clip_rewards,
-        g=g,
+        **columns, terminated=terminated, trained_reward=reward, clipped=clip_rewards, g=g
     )
-    found = {
-        module.METRIC.name: module.per_episode(record)
-        for module in modules(METRICS)
-        if hasattr(module, "per_episode")
-    }
+    known = [module for module in modules(METRICS) if hasattr(module, "per_episode")]
+    found = {module.METRIC.name: module.per_episode(record) for module in known}
     found = {name: values for name, values in found.items() if values is not None}
     return {**found, "terminated": terminated}
 

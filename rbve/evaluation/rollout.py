@@ -13,7 +13,7 @@ import numpy as np
 from rbve import ops
 from rbve.envs.base import Env
 from rbve.evaluation.record import STEP_COLUMNS, measure
-from rbve.policy.actor import Act, Actor, ActorInput, without_memory
+from rbve.policy.network import Act, Actor, ActorInput, without_memory
 from rbve.schema import INT32
 from rbve.types import Array, Tree
 

@@ -13,18 +13,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from rbve import algorithms
+from rbve import algorithms, schema
 from rbve.algorithms import Acting
 from rbve.data.features import Features
 from rbve.networks import build, flattened
 from rbve.networks.heads import head_from_text, head_text
-from rbve.networks.torsos import hidden_for, torso_for
-from rbve.policy import valid
+from rbve.networks.torsos import TORSOS, hidden_for, torso_for
+from rbve.rows import FACTS, JOB
+from rbve.schema import INT32, MAX_WIDTH
 from rbve.tensors import read_tensors, write_tensors
 from rbve.types import Head
 from rbve.upgrade import upgraded
 
 POLICY = "policy.safetensors"  # in the folder of a run
+FIELDS = {
+    "kind": str, "algorithm": str, "algorithm_version?": str, "head?": str, "values?": bool,
+    "scores?": (str, None), "options": {"*": (str, bool, int, float, None)}, "config": {"*": float},
+    "obs_shape": [int], "actions": [str], "torso?": str, "hidden": [int], "memory?": int,
+    "rescaled?": bool, "masked": bool,
+    "info": {"job?": JOB, "facts?": FACTS, "step?": int, "diverged_at?": int},
+    "features?": (list, None),
+}  # fmt: skip
 
 
 def policy_file(path: Path) -> Path:
@@ -77,7 +86,7 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
     arrays, info = read_tensors(path)
     if isinstance(known := info.get("info"), dict) and "job" in known:
         known["job"] = upgraded(known["job"])
-    valid.check(path, arrays, info)
+    check(path, arrays, info)
     if "diverged_at" in info["info"]:
         warnings.warn(
             f"{path}: training diverged at update {info['info']['diverged_at']:,}; these are the "
@@ -111,6 +120,24 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
         "rescaled": bool(info.get("rescaled", False)),
         "masked": info["masked"],
     }
+
+
+def check(path: Path, arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
+    """What a file has to hold, whoever wrote it."""
+    if info.get("kind") != "policy" or "weights" not in arrays:
+        raise ValueError(f"{path}: not a saved policy")
+    schema.check(info, FIELDS, f"{path}: not a policy of this version")
+    sizes = (
+        *((size, INT32) for size in (*info["obs_shape"], len(info["actions"]))),
+        *((size, MAX_WIDTH) for size in info["hidden"]),
+        (info.get("memory", 0) + 1, MAX_WIDTH + 1),
+    )
+    if not all(1 <= size <= most for size, most in sizes):
+        raise ValueError(f"{path}: damaged; its network has a layer of no possible size")
+    if info.get("torso", "mlp") not in TORSOS:
+        raise ValueError(f"{path}: damaged; torso must be one of {', '.join(TORSOS)}")
+    if not np.isfinite(arrays["weights"]).all():
+        raise ValueError(f"{path}: its weights are not all finite; train it again")
 
 
 def acting(

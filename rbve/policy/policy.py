@@ -20,10 +20,8 @@ from rbve.data.features import Features
 from rbve.data.inputs import network_input
 from rbve.networks.recurrent import Seen
 from rbve.policy import file
-from rbve.policy.actor import Actor
-from rbve.policy.legal import read_legal
-from rbve.policy.network import act_function, forward, recall, shown
-from rbve.policy.rows import is_named, read_rows
+from rbve.policy.inputs import is_named, read_legal, read_rows
+from rbve.policy.network import Actor, act_function, forward, recall, shown
 from rbve.policy.trained import TrainedAs
 from rbve.types import Array, Head
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rbve.evaluation.metric import Metric
-
-if TYPE_CHECKING:
-    from rbve.evaluation.record import Record
+from rbve.evaluation.metric import Metric, Record
 
 METRIC = Metric(
-    "action_gap",
-    "action gap",
-    "action gap",
-    "neither",
-    values=True,
-    always=True,
-    nonnegative=True,
+    "action_gap", "action gap", "action gap", "neither", values=True, always=True, nonnegative=True,
     order=60,
-)
+)  # fmt: skip
 
 
 def per_episode(record: Record) -> Any:

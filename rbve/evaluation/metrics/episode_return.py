@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rbve.evaluation.metric import Metric
-
-if TYPE_CHECKING:
-    from rbve.evaluation.record import Record
+from rbve.evaluation.metric import Metric, Record
 
 METRIC = Metric(
     "return", "return", "final return [95%]", "higher", statistic="interval", always=True, order=10

@@ -8,14 +8,9 @@ from typing import Any
 from rbve.evaluation.metric import Metric
 
 METRIC = Metric(
-    "normalised_return",
-    "normalised score",
-    "normalised",
-    "higher",
-    style="score",
-    always=True,
+    "normalised_return", "normalised score", "normalised", "higher", style="score", always=True,
     order=20,
-)
+)  # fmt: skip
 
 
 def derived(

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rbve.evaluation.metric import Metric
-
-if TYPE_CHECKING:
-    from rbve.evaluation.record import Record
+from rbve.evaluation.metric import Metric, Record
 
 METRIC = Metric(
-    "overestimation",
-    "over-estimation error",
-    "over-estimation (median)",
-    "lower",
-    values=True,
-    episodes="terminated",
-    statistic="median",  # a single run can dwarf the rest
-    always=True,
-    logarithmic=True,
-    nonnegative=True,
+    # Medians, as a single run can dwarf the rest.
+    "overestimation", "over-estimation error", "over-estimation (median)", "lower", values=True,
+    episodes="terminated", statistic="median", always=True, logarithmic=True, nonnegative=True,
     order=30,
-)
+)  # fmt: skip
 
 
 def per_episode(record: Record) -> Any:

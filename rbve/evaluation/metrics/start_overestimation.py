@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rbve.evaluation.metric import Metric
-
-if TYPE_CHECKING:
-    from rbve.evaluation.record import Record
+from rbve.evaluation.metric import Metric, Record
 
 METRIC = Metric(
-    "start_overestimation",
-    "over-estimation error at the first state",
-    "over-estimation at the start (median)",
-    "lower",
-    values=True,
-    episodes="terminated",
-    statistic="median",
-    table=False,
-    logarithmic=True,
-    nonnegative=True,
-    order=40,
-)
+    "start_overestimation", "over-estimation error at the first state",
+    "over-estimation at the start (median)", "lower", values=True, episodes="terminated",
+    statistic="median", table=False, logarithmic=True, nonnegative=True, order=40,
+)  # fmt: skip
 
 
 def per_episode(record: Record) -> Any:

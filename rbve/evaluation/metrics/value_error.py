@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rbve.evaluation.metric import Metric
-
-if TYPE_CHECKING:
-    from rbve.evaluation.record import Record
+from rbve.evaluation.metric import Metric, Record
 
 METRIC = Metric(
-    "value_error",
-    "value error, Q − G",
-    "value error",
-    "zero",
-    values=True,
-    episodes="terminated",
-    always=True,
-    logarithmic=True,
-    order=50,
-)
+    "value_error", "value error, Q − G", "value error", "zero", values=True, episodes="terminated",
+    always=True, logarithmic=True, order=50,
+)  # fmt: skip
 
 
 def per_episode(record: Record) -> Any:

@@ -16,15 +16,9 @@ if TYPE_CHECKING:
     from rbve.evaluation.offline_case import OfflineCase
 
 METRIC = Metric(
-    "values_outside",
-    "values outside the possible returns",
-    "values outside",
-    "lower",
-    values=True,
-    style="percent",
-    nonnegative=True,
-    order=90,
-)
+    "values_outside", "values outside the possible returns", "values outside", "lower",
+    values=True, style="percent", nonnegative=True, order=90,
+)  # fmt: skip
 SAMPLE = 2048  # decisions
 SLACK = 0.05  # of the range: values that little beyond it are errors of a fit
 
