@@ -116,12 +116,8 @@ def run_agent(
 ) -> Iterator[tuple[Sequence[Episode], float]]:
     """Episodes of a learning agent, in calls of a few seconds, with snapshots evaluated between.
 
-    Args:
-        advance: (goal, blocks) -> fresh episodes, and how far the agent is now.
-        params: Its weights now.
-        judge: Evaluates snapshots.
-        total: How far it goes: episodes, steps or chunks.
-        blocks: Work of the first call.
+    `advance` takes a goal and how many blocks of work to do, and gives fresh episodes and how far
+    the agent is now, of `total` episodes, steps or chunks; `params` gives its weights.
     """
     reached = 0
     while reached < total:

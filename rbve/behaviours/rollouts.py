@@ -18,6 +18,7 @@ from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.actors import FunctionActor, host_actor
 from rbve.evaluation.evaluate import check_legal, open_environment
 from rbve.evaluation.fit import Interface, check_fit
+from rbve.evaluation.rollout import undecided
 from rbve.evaluation.vector import HostActor, Trace, VectorEnv, play
 from rbve.policy import Policy
 from rbve.policy.network import ActorInput
@@ -41,15 +42,10 @@ def inside_jax(
 def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -> Any:
     """key -> columns (T+1, count) of episodes side by side, and their lengths."""
     actions, steps = len(env.actions), env.max_steps
-    actor = None if policy is None else policy.act_function()
-
-    def greedy(seen: ActorInput, memory: Any, legal: Array | None, key: Array) -> tuple[Array, Any]:
-        if policy is None or actor is None:
-            return jnp.zeros(count, jnp.int32), memory
-        scores, _, memory = actor.act(policy.network, policy.config, seen, memory, legal, key)
-        return jnp.argmax(scores, axis=-1).astype(jnp.int32), memory
-
-    share = 1.0 if policy is None else epsilon
+    actor, network, config, share = undecided(actions), (), (), 1.0
+    if policy is not None:
+        actor, network, config = policy.act_function(), policy.network, policy.config
+        share = epsilon
 
     def run(key: Array) -> dict[str, Array]:
         key_reset, key_steps = jax.random.split(key)
@@ -60,35 +56,26 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
             key_act, key_net, key_env = jax.random.split(key, 3)
             strike, which = jax.random.uniform(key_act, (2, count))
             legal = None if env.legal is None else jax.vmap(env.legal)(state)
-            best, memory = greedy(seen, memory, legal, key_net)
+            scores, _, memory = actor.act(network, config, seen, memory, legal, key_net)
+            best = jnp.argmax(scores, axis=-1).astype(jnp.int32)
             random = ops.uniform_action(which, actions, legal)
             action = jnp.where(strike < share, random, best)
             choices = actions if legal is None else jnp.sum(legal, axis=-1)
             state, outcome = jax.vmap(env.step)(state, action, jax.random.split(key_env, count))
-            row = {
-                "obs": seen.obs,
-                "action": action,
-                "executed": outcome.executed,
-                "reward": outcome.reward,
-                "terminated": outcome.terminated,
-                "propensity": share / choices + (1 - share) * (action == best),
-                "alive": alive,
-            }
-            if legal is not None:
-                row["legal"] = legal
+            propensity = share / choices + (1 - share) * (action == best)
+            row = outcome._asdict() | {"obs": seen.obs, "action": action, "alive": alive}
+            row |= {"propensity": propensity} | ({} if legal is None else {"legal": legal})
             ended = outcome.terminated | outcome.truncated
             seen = ActorInput(outcome.obs, action, outcome.reward)
             return (state, seen, memory, alive & ~ended), row
 
-        memory = () if policy is None or actor is None else actor.start(policy.network, count)
+        memory = actor.start(network, count)
         start = (state, ActorInput.first(obs), memory, jnp.ones(count, bool))
         (state, last, *_), rows = jax.lax.scan(step, start, jax.random.split(key_steps, steps))
         final = {"obs": last.obs}
         if env.legal is not None:
             final["legal"] = jax.vmap(env.legal)(state)
-        return rows | {
-            name: jnp.concatenate([rows[name], value[None]]) for name, value in final.items()
-        }
+        return rows | {name: jnp.append(rows[name], final[name][None], axis=0) for name in final}
 
     return run
 
@@ -127,13 +114,7 @@ def episode_of(trace: Trace, shows_final: bool = True) -> Episode:
 def policy_source(
     plan: RecordingPlan, behaviour: str, acting: Policy | HostActor | Callable[..., Any]
 ) -> Iterator[Source]:
-    """A source of episodes by who does not learn, a UniformActor among them.
-
-    Args:
-        plan: What is recorded.
-        behaviour: What provenance calls it.
-        acting: Who acts. Inside JAX that is a Policy or a UniformActor.
-    """
+    """A source of episodes by who does not learn; inside JAX a Policy or a UniformActor."""
     episodes = plan.episodes_or_default
     if not 0 <= plan.epsilon <= 1:
         raise ValueError(f"epsilon must lie in [0, 1]; got {plan.epsilon}")

@@ -109,11 +109,8 @@ def _takes_legal(function: Callable[..., Any]) -> bool:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # of some built-in functions nothing is known
         return False
-    placed = [
-        each
-        for each in parameters
-        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    ]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    placed = [each for each in parameters if each.kind in positional]
     return any(each.name == "legal" or each.default is each.empty for each in placed[1:2])
 
 

@@ -38,13 +38,9 @@ REMEDY = "if all of them are, say so with --legal all (legal='all')"
 def open_environment(
     env: Any, noise: float = 0.0, episodes: int = WIDTH, on_host: bool = False
 ) -> Iterator[Env | VectorEnv]:
-    """An environment by name, or as an object, which stays open.
+    """An environment by name, or as an object, which stays open; `on_host` = outside JAX.
 
-    Args:
-        env: A name, a Gymnasium environment, or one of rbve.envs.load.
-        noise: Probability that it executes a random action.
-        episodes: How many will be played, so that no more environments are made.
-        on_host: Outside JAX, whatever it is.
+    No more environments are made than `episodes` will be played.
     """
     if isinstance(env, str):
         made = envs.load(env, noise)
@@ -108,20 +104,14 @@ class Evaluator:
     def play(
         self, policy: Policy | HostActor | Callable[..., Any], seed: int, step: int | None = None
     ) -> Evaluation:
-        """Episodes of a policy or, outside JAX, of a function.
-
-        Args:
-            policy: Fits the environment.
-            seed: Seed of the episodes.
-            step: Updates the policy has seen; None = as it says.
-        """
+        """Episodes of a policy or, outside JAX, of a function; `step` None = as the policy says."""
         check_seed(seed)
         trained = policy if isinstance(policy, Policy) else None
         masked = trained is not None and trained.masked
         values = trained is not None and trained.algorithm.values
         plan = self._settled(trained)
-        if step is None:
-            step = trained.trained.step if trained is not None else None
+        if step is None and trained is not None:
+            step = trained.trained.step
         step = UNTRAINED if step is None else step
         if isinstance(self.env, VectorEnv):
             actor = host_actor(policy, self.env)
@@ -156,24 +146,14 @@ class Evaluator:
 
 @contextmanager
 def open_evaluator(
-    env: Any,
-    plan: EvaluationPlan,
-    needs: Interface | None,
-    remedy: str = REMEDY,
+    env: Any, plan: EvaluationPlan, needs: Interface | None, remedy: str = REMEDY
 ) -> Iterator[Evaluator]:
     """An environment opened for policies that take and give what `needs` says.
 
-    Args:
-        env: A name, a Gymnasium environment, or one of rbve.envs.load.
-        plan: How they are played.
-        needs: None = functions of single observations, outside JAX.
-        remedy: What a user can do where only the data says which actions are legal.
-
-    Raises:
-        ValueError: They do not fit, or nobody says which actions are legal.
+    None are functions of single observations, outside JAX. ValueError where they do not fit, or
+    where nobody says which actions are legal; `remedy` is what a user can do about that.
     """
-    on_host = needs is None
-    with open_environment(env, plan.noise, plan.episodes, on_host) as opened:
+    with open_environment(env, plan.noise, plan.episodes, on_host=needs is None) as opened:
         if needs is not None:
             check_fit(opened, needs)
         masked = needs is not None and needs.masked
@@ -184,14 +164,7 @@ def open_evaluator(
 def evaluate(
     policy: Policy | Callable[..., Any], env: Any, plan: EvaluationPlan, seed: int = 0
 ) -> Evaluation:
-    """Play a policy, or a function as rbve.evaluate takes it, in an environment.
-
-    Args:
-        policy: Who plays.
-        env: A name, a Gymnasium environment, or one of rbve.envs.load.
-        plan: How.
-        seed: Seed of the episodes.
-    """
+    """Play a policy, or a function as rbve.evaluate takes it, in an environment."""
     check_seed(seed)
     needs = Interface.of_policy(policy) if isinstance(policy, Policy) else None
     with open_evaluator(env, plan, needs) as evaluator:

@@ -220,7 +220,13 @@ def _evaluate_one(
     env, how = plan.of(trained, folder)
     evaluated = {"env": env, "evaluated": plan.noted(trained, folder)}
     facts = with_reference({**trained.facts, **evaluated}, env)
-    run = _run_so_far(folder, policy.info["job"], facts)
+    file = folder / rows.EVALUATION
+    if file.exists():
+        run = rows.read(file)
+        if run.facts != facts:
+            raise _other_plan(file, run)
+    else:
+        run = rows.Run(rows.read(folder / rows.FILE).job, policy.info["job"], facts, [])
     step = trained.step or 0
     fresh = []
     if not any(row.step == step for row in run.rows):
@@ -230,18 +236,8 @@ def _evaluate_one(
         fresh += final_rows(step, _by_step([*run.rows, *fresh])[-trained.averaged :])
         fresh.append(rows.Row(step, rows.FINISHED, 1.0, 1))
     if fresh:
-        rows.write(run._replace(rows=[*run.rows, *fresh]), folder / rows.EVALUATION)
+        rows.write(run._replace(rows=[*run.rows, *fresh]), file)
         yield Evaluated(folder, step, {row.metric: row.value for row in fresh})
-
-
-def _run_so_far(folder: Path, job: dict[str, Any], facts: dict[str, Any]) -> rows.Run:
-    file = folder / rows.EVALUATION
-    if not file.exists():
-        return rows.Run(rows.read(folder / rows.FILE).job, job, facts, [])
-    run = rows.read(file)
-    if run.facts != facts:
-        raise _other_plan(file, run)
-    return run
 
 
 def _other_plan(file: Path, run: rows.Run) -> ValueError:

@@ -95,14 +95,20 @@ def make_rollout(
     return rollout
 
 
-def random_returns(env: Env, episodes: int, seed: int) -> np.ndarray:
-    """Returns of the uniform policy."""
+def undecided(actions: int) -> Actor:
+    """Prefers no action: play it with epsilon 1."""
 
     def act(params: Tree, config: Tree, obs: Array, legal: Any, key: Array) -> Any:
-        nothing = jnp.zeros((obs.shape[0], len(env.actions)))  # epsilon 1 decides
+        nothing = jnp.zeros((obs.shape[0], actions))
         return nothing, nothing
 
-    rollout = jax.jit(make_rollout(env, act, EvaluationPlan(episodes, epsilon=1.0)))
+    return without_memory(act)
+
+
+def random_returns(env: Env, episodes: int, seed: int) -> np.ndarray:
+    """Returns of the uniform policy."""
+    actor, plan = undecided(len(env.actions)), EvaluationPlan(episodes, epsilon=1.0)
+    rollout = jax.jit(make_rollout(env, actor, plan))
     return np.asarray(rollout((), (), jax.random.key(seed))["return"])
 
 

@@ -196,17 +196,8 @@ def play(
 ) -> Iterator[Trace]:
     """Episodes in their order, with a share `epsilon` of random actions.
 
-    Args:
-        env: Where to play.
-        actor: Who decides.
-        episodes: How many episodes.
-        epsilon: Share of random actions.
-        seed: Seed of the episodes; episode k is the same however many are asked for.
-        keep_obs: Whether traces keep observations and masks.
-        salt: The same seed with another salt gives other episodes.
-
-    Yields:
-        A Trace per episode.
+    Episode k of a seed is the same however many are asked for; another `salt` gives others. Traces
+    hold observations and masks if they are to be kept.
     """
     frames = FrameStack(WIDTH, env.obs_shape, actor.stack)
     actions = len(env.actions)

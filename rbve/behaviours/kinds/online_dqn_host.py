@@ -66,18 +66,9 @@ class HostDQNOptions:
 
     @property
     def spec(self) -> Spec:
-        return Spec.of(
-            algorithm="dqn",
-            double=self.double,
-            torso=self.torso,
-            hidden=self.hidden,
-            stack=self.stack,
-            batch_size=self.batch_size,
-            td=self.td,
-            gamma=self.gamma,
-            clip_rewards=self.clip_rewards,
-            steps=INT32,
-        ).resolved()
+        shared = ("double", "torso", "hidden", "stack", "batch_size", "td", "gamma", "clip_rewards")
+        own = {name: getattr(self, name) for name in shared}
+        return Spec.of(algorithm="dqn", steps=INT32, **own).resolved()
 
 
 RLU_ATARI = HostDQNOptions()
@@ -129,10 +120,7 @@ class Agent:
             actions=self.env.actions,
             hidden=spec.network.hidden,
             torso=spec.network.torso,
-            info={
-                "from": "the online agent at the end of its recording",
-                "job": spec.to_json(),
-            },
+            info={"from": "the online agent at the end of its recording", "job": spec.to_json()},
         )
 
 
@@ -165,7 +153,7 @@ class Learning:
 
     def episode(self, number: int) -> Trace | None:
         """None where the last step came before its end."""
-        env = self.agent.env
+        env, options = self.agent.env, self.options
         seed, rng = episode_seeds(self.seed, number)
         trace = Trace(number, rng)
         outcome = vector.reset(env, seed)
@@ -173,25 +161,21 @@ class Learning:
         self.replay.begin(outcome.obs)
         while not (outcome.terminated or outcome.truncated):
             stopping.check()
-            if self.episodes is None and self.steps >= self.options.steps:
+            if self.episodes is None and self.steps >= options.steps:
                 return None
             q = self.agent.q(self.replay.frames(np.array([self.replay.rows - 1])))
             decision = Decision(np.argmax(q, axis=1), q)
-            epsilon = exploration(self.steps, self.options, min)
+            epsilon = exploration(self.steps, options, min)
             action = trace.choose(decision, 0, None, epsilon, len(env.actions))
             outcome = vector.step(env, action)
             trace.add(outcome, keep_obs=True)
             self.replay.add(action, outcome.reward, outcome.terminated, outcome.obs)
             self.steps += 1
-            if self.steps >= self.options.min_replay and not (
-                self.steps % self.options.steps_per_update
-            ):
-                self.learn()
+            due = self.steps % options.steps_per_update == 0
+            if due and self.steps >= options.min_replay:
+                rows = self.replay.draw(self.rng, options.batch_size)
+                self.agent.learn(self.replay.pick(rows, options.gamma, options.clip_rewards))
         return trace
-
-    def learn(self) -> None:
-        rows = self.replay.draw(self.rng, self.options.batch_size)
-        self.agent.learn(self.replay.pick(rows, self.options.gamma, self.options.clip_rewards))
 
 
 @dataclass(frozen=True)
