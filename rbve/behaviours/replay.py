@@ -47,18 +47,15 @@ class Replay:
         self.age = np.zeros(capacity, np.int64)  # steps since the episode began
         self.rows = 0  # written so far, those made room for included
 
-    def begin(self, obs: np.ndarray) -> None:
-        """An episode starts with this observation."""
-        self._append(obs, age=0)
-
     def add(self, action: int, reward: float, terminated: bool, obs: np.ndarray) -> None:
         """A step from the last row, and the observation it led to."""
         here = (self.rows - 1) % self.capacity
         self.action[here], self.reward[here] = action, reward
         self.terminated[here] = terminated
-        self._append(obs, age=int(self.age[here]) + 1)
+        self.begin(obs, age=int(self.age[here]) + 1)
 
-    def _append(self, obs: np.ndarray, age: int) -> None:
+    def begin(self, obs: np.ndarray, age: int = 0) -> None:
+        """A row without an action: an episode's first, or what its last step led to."""
         here = self.rows % self.capacity
         self.obs[here], self.age[here] = obs, age
         self.action[here], self.reward[here], self.terminated[here] = NO_ACTION, 0.0, False

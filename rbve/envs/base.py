@@ -107,11 +107,8 @@ class NoisyHostEnv:
     """`with_action_noise` for an environment outside JAX."""
 
     def __init__(self, env: HostEnv, epsilon: float) -> None:
-        self.name = env.name
-        self.obs_shape = env.obs_shape
-        self.actions = env.actions
-        self.executed = -1
-        self._env = env
+        self.name, self.obs_shape, self.actions = env.name, env.obs_shape, env.actions
+        self.executed, self._env = -1, env
         self._epsilon = check_noise(epsilon)
         self._rng = np.random.default_rng()
 

@@ -5,14 +5,12 @@ An end with discount 0 is a termination, an end with a positive discount a trunc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rbve.envs.base import HostEnv
 from rbve.registry import did_you_mean
-
-if TYPE_CHECKING:
-    from rbve.envs.base import HostEnv
 
 EXAMPLE = "catch/0"
 INSTALL = 'pip install "rbve[bsuite]"'

@@ -10,14 +10,12 @@ Every episode starts from a seed of its own, drawn from the one given to `reset`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rbve.envs.base import HostEnv
 from rbve.registry import did_you_mean
-
-if TYPE_CHECKING:
-    from rbve.envs.base import HostEnv
 
 EXAMPLE = "explore_object_rewards_few"
 BUILD = (
@@ -68,10 +66,8 @@ class LabEnv:
     actions = tuple(ACTIONS)
 
     def __init__(self, name: str, lab: Any, repeats: int) -> None:
-        self.name = name
-        self.executed = -1
-        self._lab = lab
-        self._repeats = repeats
+        self.name, self.executed = name, -1
+        self._lab, self._repeats = lab, repeats
         self._moves = [np.array(move, np.intc) for move in ACTIONS.values()]
         self._rng = np.random.default_rng()
         self._view = np.zeros(self.obs_shape, np.uint8)

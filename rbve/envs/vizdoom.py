@@ -19,14 +19,12 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rbve.envs.base import HostEnv
 from rbve.registry import did_you_mean
-
-if TYPE_CHECKING:
-    from rbve.envs.base import HostEnv
 
 EXAMPLE = "basic"
 INSTALL = 'pip install "rbve[vizdoom]"'
