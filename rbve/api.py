@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from rbve import backend, rows
-from rbve.audit import Audit, audit
-from rbve.audit.files import audit_path
+from rbve.audit import Audit, audit, audit_path
 from rbve.behaviours import record as recorder
 from rbve.behaviours.choose import Asked, choose
 from rbve.behaviours.record import RecordingPlan

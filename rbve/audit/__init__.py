@@ -6,32 +6,23 @@ of the state space and regressions rest on a seeded sample. The result says what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from rbve.audit import columns, ends, measure, sample, shift, support, weights
-from rbve.audit.reading import reach
-from rbve.audit.scan import Scan, scan
-from rbve.audit.verdict import (
-    EXIT_CODES,
-    WORDS,
-    Finding,
-    Verdict,
-    counted,
-    from_faults,
-    listed,
-    verdict,
-    worst_first,
-)
+from rbve.audit import columns, measure, reading, scan, shift, support, weights
+from rbve.audit.verdict import EXIT_CODES, WORDS, Finding, Verdict, counted, from_faults, listed
+from rbve.data import formats
 from rbve.data.dataset import Dataset
 from rbve.data.source import Fault
 
-__all__ = ["EXIT_CODES", "WORDS", "Audit", "Finding", "audit"]
+__all__ = ["EXIT_CODES", "WORDS", "Audit", "Finding", "audit", "audit_path"]
 
-
+_MOST_FAULTS = 1000  # kept; one bad column can hold millions
 # What a reader reports by row, the audit need not count again.
-SAME_AS = {
+_SAME_AS = {
     "nan reward": "rewards not finite",
     "nan observation": "observations not finite",
     "illegal action": "values that cannot be",
@@ -45,8 +36,8 @@ class Audit:
     actions: tuple[str, ...]
     observation: str  # shape and type, in words
     counts: measure.Counts
-    ends: ends.Ends
-    scan: Scan
+    ends: measure.Ends
+    scan: scan.Scan
     support: support.Support
     shift: shift.Shift
     weights: weights.Weights
@@ -55,15 +46,16 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        return verdict(self.findings)
+        return self.findings[0].level if self.findings else "fine"
 
     @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.verdict]
 
     def to_json(self) -> dict[str, Any]:
-        counts, total = asdict(self.counts), max(sum(self.support.counts), 1)
+        total = max(sum(self.support.counts), 1)
         pairs = zip(self.actions, self.support.counts, strict=True)
+        horizon = self.weights.horizon if math.isfinite(self.weights.horizon) else None
         return {
             "verdict": WORDS[self.verdict],
             "exit_code": self.exit_code,
@@ -75,12 +67,12 @@ class Audit:
             "truncated_episodes": self.counts.truncated,
             "observation": self.observation,
             "actions": {name: {"count": n, "share": n / total} for name, n in pairs},
-            "counts": counts,
+            "counts": asdict(self.counts),
             "ends": asdict(self.ends),
             "observations": asdict(self.scan),
             "support": asdict(self.support),
             "reward_shift": asdict(self.shift),
-            "weights": {**asdict(self.weights), "horizon": finite(self.weights.horizon)},
+            "weights": {**asdict(self.weights), "horizon": horizon},  # JSON has no infinity
             "provenance": self.provenance,
             "seed": self.seed,
         }
@@ -102,39 +94,65 @@ def audit(
     known = columns.repaired(dataset)
     if not (known.action >= 0).any():
         raise ValueError("no row holds an action; there is nothing to learn from")
-    within = reach(dataset, seed)
-    encode = sample.fit_encoder(known, within, seed)
-    drawn = sample.draw(known, within, encode, seed)
+    within = reading.reach(dataset, seed)
+    encode = reading.fit_encoder(known, within, seed)
+    sample = reading.draw(known, within, encode, seed)
     found = Audit(
         findings=[],
         notes=[],
         actions=dataset.actions,
         observation=f"{' × '.join(map(str, dataset.obs_shape)) or '1'} {dataset.obs.dtype}",
         counts=measure.measure(known),
-        ends=ends.measure(known, drawn),
-        scan=scan(dataset, within),
-        support=support.measure(known, drawn, seed),
+        ends=measure.measure_ends(known, sample),
+        scan=scan.scan(dataset, within),
+        support=support.measure(known, sample, seed),
         shift=shift.measure(known, within, encode, seed),
         weights=weights.measure(known, gamma, beta),
         provenance=dataset.provenance,
         seed=seed,
     )
-    told = {SAME_AS.get(fault.kind) for fault in faults}
-    own = [finding for finding in judged(dataset, known, found) if finding.name not in told]
-    found.findings.extend(worst_first([*from_faults(faults), *own]))
-    found.notes.extend([*notes, *remarks(found)])
+    own = [
+        *columns.findings(dataset, found.scan),
+        *measure.findings(known, found.counts, found.ends),
+        *shift.findings(found.shift),
+        *support.findings(known, found.support),
+        *weights.findings(found.weights),
+    ]
+    told = {_SAME_AS.get(fault.kind) for fault in faults}
+    findings = [*from_faults(faults), *(each for each in own if each.name not in told)]
+    found.findings.extend(sorted(findings, key=lambda finding: finding.level != "stop"))
+    found.notes.extend([*notes, *_remarks(found)])
     return found
 
 
-def judged(dataset: Dataset, known: Dataset, found: Audit) -> Iterator[Finding]:
-    yield from columns.findings(dataset, found.scan)
-    yield from ends.findings(known, found.counts, found.ends)
-    yield from shift.findings(found.shift)
-    yield from support.findings(known, found.support)
-    yield from weights.findings(found.weights)
+def audit_path(
+    path: Path,
+    format: str | None = None,
+    options: Any = None,
+    gamma: float = 0.99,
+    beta: float = 0.5,
+) -> Audit:
+    """Audit data of any format, read so that faults are listed instead of refused.
+
+    A native store is mapped, and all of its checksums are checked.
+    """
+    if (format or formats.recognise(path)) == "native":
+        return audit(formats.load(path, "native", options), gamma, beta)
+    faults: list[Fault] = []
+
+    def note(fault: Fault) -> None:
+        if len(faults) < _MOST_FAULTS:
+            faults.append(fault)
+
+    source = formats.read(path, format, options, note)
+    parts = list(source.parts)
+    if not parts:
+        first = f" ({faults[0].text})" if faults else ""
+        raise ValueError(f"{path}: no episode could be read{first}")
+    return audit(Dataset.join(parts), gamma, beta, faults, source.notes)
 
 
-def remarks(found: Audit) -> Iterator[str]:
+def _remarks(found: Audit) -> Iterator[str]:
     """What the reader of the result should know, not wrong in itself."""
     if not found.scan.whole:
         yield (
@@ -160,8 +178,3 @@ def remarks(found: Audit) -> Iterator[str]:
         yield f"{counted(found.counts.without_final, 'episode')} without a final observation"
     if not found.provenance.get("finished", True):
         yield "the recording was interrupted; every complete episode is here"
-
-
-def finite(number: float) -> float | None:
-    """JSON has no infinity."""
-    return number if abs(number) < float("inf") else None

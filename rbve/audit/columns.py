@@ -56,11 +56,11 @@ def _not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         where = f" in {listed(scan.bad_columns)}" if scan.bad_columns else ""
         yield Finding(
             "observations not finite",
-            "stop",
             f"values that are not finite in 32 bits in {scan.bad_rows:,} of {scan.rows:,} rows"
             f"{where}, first in {scan.bad_place}",
             "one such row turns every weight of the network into NaN",
             "fill the gaps, or drop those episodes, and convert again",
+            level="stop",
         )
     reward = np.asarray(dataset.reward)
     wrong = ~np.isfinite(reward)
@@ -68,11 +68,11 @@ def _not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         row = int(np.argmax(wrong))
         yield Finding(
             "rewards not finite",
-            "stop",
             f"{int(np.isnan(reward).sum()):,} NaN and {int(np.isinf(reward).sum()):,} infinite "
             f"rewards, first in {place(dataset, row)}",
             "every V̂ before it in the episode is lost, and training diverges",
             "correct those rewards in the log, or take their episodes out of it, and convert again",
+            level="stop",
         )
 
 
@@ -85,10 +85,10 @@ def _wrong_values(dataset: Dataset) -> Iterator[Finding]:
         more = f" ({fault.count:,} rows like it)" if fault.count > 1 else ""
         yield Finding(
             "values that cannot be",
-            "stop",
             f"{place(dataset, fault.row)}: {fault.text}{more}",
             "such rows would train silently wrong",
             "repair the log there and convert it again",
+            level="stop",
         )
 
 
@@ -101,7 +101,6 @@ def _odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         values = [f"{column.name} = {column.low:g}" for column in constant]
         yield Finding(
             "constant columns",
-            "look",
             f"{len(constant)} of {len(scan.columns)} observation columns never change: "
             f"{listed(values)}",
             "they tell states apart in no way, and may be a failed join or a dead sensor",
@@ -112,7 +111,6 @@ def _odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         pairs = [f"{name} = {earlier}" for name, earlier in scan.duplicate_columns]
         yield Finding(
             "duplicate columns",
-            "look",
             f"{len(pairs)} of {len(scan.columns)} observation columns repeat another in every "
             f"row: {listed(pairs)}",
             "one of the two was probably meant to be something else",
@@ -130,7 +128,6 @@ def _scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         if scan.high < _DARKEST_PICTURE and dataset.features is None:
             yield Finding(
                 "bytes that are no pixels",
-                "look",
                 f"observations are uint8 and reach from {scan.low:g} to {scan.high:g}",
                 "bytes are divided by 255, which leaves these almost no difference",
                 "write them as float32; or as columns of a CSV or Parquet log, codes with "
@@ -145,7 +142,6 @@ def _scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         shown = [f"{column.name} ± {column.deviation:.3g}" for column in wide]
         yield Finding(
             "columns out of scale",
-            "look",
             f"{len(wide)} of {len(scan.columns)} observation columns vary by more than "
             f"{_LARGE_DEVIATION:g}: {listed(shown)}",
             "networks take these values as they are, and learn slowly or not at all from them",
@@ -157,7 +153,6 @@ def _scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
         if most.deviation > _SCALE_RATIO * least.deviation:
             yield Finding(
                 "columns out of scale",
-                "look",
                 f"{most.name} varies by {most.deviation:.3g}, {least.name} by "
                 f"{least.deviation:.3g}",
                 "the network hardly sees the narrow column beside the wide one",
@@ -169,7 +164,6 @@ def copies(scan: Scan) -> Iterator[Finding]:
     if scan.copies and not scan.chance_copies:
         yield Finding(
             "episodes logged twice",
-            "look",
             f"{scan.copies:,} of {scan.episodes:,} episodes equal an earlier one in every row, "
             f"though states hardly ever recur: {scan.copy_example}",
             "copies count double in training, and leak between training and validation",
@@ -179,7 +173,6 @@ def copies(scan: Scan) -> Iterator[Finding]:
     if scan.repeated_rows > _REPEATED_ROWS:
         yield Finding(
             "rows logged twice",
-            "look",
             f"{scan.repeated_rows:.0%} of decisions equal the one before: observation, action and "
             "reward",
             "a doubled row counts its reward twice and looks like an action without effect",

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbve.audit.reading import Reach, row_bytes
-from rbve.audit.sample import SAMPLE_BYTES, Encoder, encoded
+from rbve.audit.reading import SAMPLE_BYTES, Encoder, Reach, encoded, row_bytes
 from rbve.audit.verdict import Finding
 from rbve.data.dataset import Dataset
 
@@ -218,7 +217,6 @@ def findings(found: Shift) -> Iterator[Finding]:
         back = "up" if side == _LATE else "down"
         yield Finding(
             f"rewards one row {side}",
-            "look",
             seen,
             f"the reward of decision t seems to stand in row {row}, so every value belongs to "
             "another action",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rbve.audit.sample import Sample
+from rbve.audit.reading import Sample
 from rbve.audit.verdict import Finding, listed
 from rbve.data.dataset import Dataset
 
@@ -211,7 +211,6 @@ def findings(dataset: Dataset, found: Support) -> Iterator[Finding]:
     if found.entropy < _DETERMINISTIC:
         yield Finding(
             "near-deterministic behaviour",
-            "look",
             f"within regions of like states the log takes one action almost always ({uniform})",
             "values of actions that were never tried cannot be learned, only cloned",
             "add data of a behaviour that explores, or use `rbve train --algorithm bc`",
@@ -219,7 +218,6 @@ def findings(dataset: Dataset, found: Support) -> Iterator[Finding]:
     elif found.one_sided > _ONE_SIDED:
         yield Finding(
             "uncovered regions",
-            "look",
             f"{found.one_sided:.0%} of decisions lie in regions where one action alone has "
             f"{ENOUGH} rows or more ({len(found.cells)} regions; {found.coverage:.0%} of "
             "state-action space is covered)",
@@ -236,7 +234,6 @@ def _rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
     if numbered and unused:
         yield Finding(
             "holes in the action ids",
-            "look",
             f"ids {', '.join(map(str, unused))} of 0 to {dataset.num_actions - 1} never occur",
             "the network holds a value for actions that may not exist, and may choose them",
             "name the actions that exist with `--actions` when converting, or give `--legal` masks",
@@ -253,7 +250,6 @@ def _rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
             remedy = "name the actions that exist with `--actions` when converting, or add data"
         yield Finding(
             "actions without support",
-            "look",
             f"{len(rare)} of {dataset.num_actions} actions have fewer than {_RARE_ROWS} of "
             f"{sum(found.counts):,} decisions: {listed(shown)}",
             "so few rows cannot say what an action is worth",
@@ -285,7 +281,6 @@ def _wrong_propensities(
     if seen:
         yield Finding(
             "propensities disagree with the actions",
-            "look",
             seen,
             "off-policy estimates divide by them",
             "check that they are the probability of the action taken, in the row it was taken",

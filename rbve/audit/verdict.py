@@ -8,7 +8,6 @@ from typing import Literal
 
 from rbve.data.source import Fault
 
-_Level = Literal["look", "stop"]
 Verdict = Literal["fine", "look", "stop"]
 
 WORDS: dict[str, str] = {"fine": "fine", "look": "look at this", "stop": "do not train"}
@@ -20,19 +19,10 @@ _NAMED = 6  # columns or actions listed by name
 @dataclass(frozen=True)
 class Finding:
     name: str  # short, the same words each time
-    level: _Level
     seen: str  # numbers, and where
     why: str  # one clause
     remedy: str  # a command or an action
-
-
-def verdict(findings: Sequence[Finding]) -> Verdict:
-    levels = {finding.level for finding in findings}
-    return "stop" if "stop" in levels else "look" if "look" in levels else "fine"
-
-
-def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: finding.level != "stop")
+    level: Literal["look", "stop"] = "look"
 
 
 def counted(number: int, noun: str) -> str:
@@ -51,8 +41,8 @@ def from_faults(faults: Sequence[Fault]) -> Iterable[Finding]:
         more = f" ({len(same) - 1:,} more like it)" if len(same) > 1 else ""
         yield Finding(
             kind,
-            "stop",
             f"{same[0]}{more}",
             "the reader refuses such input, since it would train silently wrong",
             "change what the message says, then read the file again",
+            level="stop",
         )

@@ -169,12 +169,12 @@ def findings(found: Weights) -> Iterator[Finding]:
     if found.dropped > decisions / 2:
         yield Finding(
             "few rows can train",
-            "look" if found.rows else "stop",
             f"{found.dropped:,} of {decisions:,} decisions are the last of a truncated episode",
             "no logged action follows them, so BVE and R-BVE have no target there",
             "if these ends are real, read the log with `--ends terminated`; of lone transitions "
             "name the next decision with `--next-action`, or train with `--algorithm cql`, which "
             "needs none",
+            level="look" if found.rows else "stop",
         )
     if found.value is None:
         return  # the audit of returns has said so
@@ -182,17 +182,16 @@ def findings(found: Weights) -> Iterator[Finding]:
         rows = (found.rows or decisions) - found.unknown
         yield Finding(
             "nothing to rank",
-            "stop",
             f"V̂ is {found.value.mean:g} in all {rows:,} rows at γ = {found.gamma:g}",
             "no state and no action is better than another, so nothing can be learned",
             "check the reward column; give the log a reward that tells outcomes apart",
+            level="stop",
         )
         return
     asked = next(e for e in found.effects if (e.beta, e.normalise) == (found.beta, "dataset"))
     if asked.half < _HALF_OF_WEIGHT:
         yield Finding(
             "weights dominated by few rows",
-            "look",
             f"at β = {found.beta:g} half of all ranking weight lies on {asked.half:.1%} of rows, "
             f"in {counted(found.half_episodes, 'episode')} (effective share {asked.effective:.0%}, "
             f"{asked.clipped:.1%} at the cap)",
@@ -203,7 +202,6 @@ def findings(found: Weights) -> Iterator[Finding]:
     if largest > _LARGE_VALUE:
         yield Finding(
             "values out of scale",
-            "look",
             f"V̂ reaches {largest:.3g}",
             "at usual learning rates the network does not reach such values in any training",
             "divide the rewards by a constant, or train with `--clip-rewards` if signs are enough",
@@ -211,7 +209,6 @@ def findings(found: Weights) -> Iterator[Finding]:
     if found.seen_from_start < _SEEN_FROM_START:
         yield Finding(
             "horizon too short",
-            "look",
             f"at γ = {found.gamma:g} a first state sees {found.seen_from_start:.2%} of the reward "
             f"of its episode (horizon {found.horizon:.0f} steps)",
             "early decisions cannot be learned from what they cannot see",

@@ -35,7 +35,7 @@ def command(
         gamma: Discount of the values shown.
         beta: Temperature of the ranking weight.
     """
-    from rbve.audit.files import audit_path
+    from rbve.audit import audit_path
     from rbve.cli._audit import show_audit
 
     found = audit_path(data, format, chosen(data, format, formats, columns), gamma, beta)

@@ -48,7 +48,7 @@ def command(
         steps: Environment steps to record, of "r2d2" or "online"; in the place of --episodes.
     """
     from rbve import api
-    from rbve.audit.files import audit_path
+    from rbve.audit import audit_path
     from rbve.cli._audit import show_audit
     from rbve.sweep.devices import on_all_devices
 

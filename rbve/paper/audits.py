@@ -36,7 +36,7 @@ def write_audits(
     out: Path, on_progress: Callable[[str], None] = lambda recording: None
 ) -> dict[str, Summary]:
     """Audit every finished recording of the study; one that has not changed keeps its audit."""
-    from rbve.audit.files import audit_path
+    from rbve.audit import audit_path
 
     known = read_audits(out)
     found = {}

@@ -10,8 +10,7 @@ import pytest
 
 from rbve import ranking
 from rbve.audit import audit
-from rbve.audit.ends import limit_of
-from rbve.audit.measure import histogram
+from rbve.audit.measure import histogram, limit_of
 from rbve.audit.weights import GRID, Effect, recommend, weights
 from rbve.data import Dataset, Episode
 from rbve.data.features import Feature, Features

@@ -93,7 +93,7 @@ def test_too_little_memory_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("rbve.audit.files.audit_path", fail)
+    monkeypatch.setattr("rbve.audit.audit_path", fail)
     found = run("inspect", tmp_path)
     assert found.code == 2
     assert found.err.count("\n") == 1
