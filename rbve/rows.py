@@ -22,9 +22,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rbve import schema
+from rbve import schema, upgrade
 from rbve.files import write_atomically
-from rbve.upgrade import upgraded
 
 FILE = "rows.jsonl"
 EVALUATION = "evaluation.jsonl"  # of an evaluator beside training, in the same form
@@ -98,6 +97,16 @@ class Run(NamedTuple):
     def field(self, name: str, default: Any = None) -> Any:
         """A field of the job, in whichever part it is."""
         return field_of(self.spec, name, default)
+
+    @property
+    def replicate(self) -> str:
+        """Which dataset the run learns from."""
+        return str(self.field("replicate") or upgrade.replicate_of(self.spec))
+
+    @property
+    def group(self) -> str:
+        """Which problem it is of; its datasets are replicates."""
+        return str(self.field("group") or upgrade.group_of(self.spec, self.facts))
 
     def last(self, metric: str) -> float | None:
         values = [row.value for row in self.rows if row.metric == metric]
@@ -212,7 +221,7 @@ def read_all(path: Path) -> list[Run]:
             fields = json.loads(line)
             if type(fields) is dict and "job" in fields:
                 schema.check(fields, HEADER, f"line {number}")
-                job = upgraded(fields["spec"])
+                job = upgrade.upgraded(fields["spec"])
                 if "experiment" not in job:  # else of theory, whose spec is its own
                     schema.check(job, JOB, f"line {number}", "spec")
                 runs.append(Run(fields["job"], job, fields["facts"], [], fields.get("code", {})))

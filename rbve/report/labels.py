@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from rbve.report.identity import recording_of
 from rbve.rows import Run
+from rbve.upgrade import recording_of
 
 # Display name and colour by algorithm, in the order of tables and figures. R-BVE alone is red;
 # the others come from a palette that stays apart under colour blindness (Okabe-Ito, Tol).
@@ -75,7 +75,7 @@ def _recording_label(recording: Mapping[str, Any]) -> str:
 
 def problem_label(run: Run) -> str:
     """Environment, kind of data, what is kept of it: 'cartpole · 1% of episodes · below mean'."""
-    data, env, recording = run.spec.get("data", {}), env_of(run), recording_of(run)
+    data, env, recording = run.spec.get("data", {}), env_of(run), recording_of(run.spec, run.facts)
     if recording is None:
         labels = [env or "", PurePath(str(data.get("path", ""))).name]
     else:

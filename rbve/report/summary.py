@@ -19,7 +19,6 @@ import numpy as np
 
 from rbve.evaluation import metric
 from rbve.report import statistics
-from rbve.report.identity import dataset_of, problem_of
 from rbve.report.labels import (
     EMPHASISED,
     METHODS,
@@ -68,7 +67,7 @@ class Method:
     @cached_property
     def datasets(self) -> list[str]:
         """That of each run."""
-        return [dataset_of(run) for run in self.runs]
+        return [run.replicate for run in self.runs]
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
@@ -118,7 +117,7 @@ class Problem:
     @cached_property
     def datasets(self) -> dict[str, dict[str, Any]]:
         """Facts by dataset, each dataset once however many runs it has."""
-        return {dataset_of(run): run.facts for run in self.runs}
+        return {run.replicate: run.facts for run in self.runs}
 
     @cached_property
     def references(self) -> dict[str, float]:
@@ -158,7 +157,7 @@ class Problem:
 def group(runs: Iterable[Run]) -> list[Problem]:
     problems: dict[tuple[str, str], list[Run]] = {}
     for run in distinct(runs):
-        problems.setdefault((str(env_of(run)), problem_of(run)), []).append(run)
+        problems.setdefault((str(env_of(run)), run.group), []).append(run)
     groups = list(problems.values())
     result = [
         Problem(env_of(members[0]), label, tuple(_methods_of(members)))
@@ -170,7 +169,7 @@ def group(runs: Iterable[Run]) -> list[Problem]:
 def _labels_of(groups: Sequence[Sequence[Run]]) -> list[str]:
     """Of problems, each once: with the place of their data, then its content, where need be."""
     found = [problem_label(members[0]) for members in groups]
-    for more in (_place_of, lambda members: dataset_of(members[0])):
+    for more in (_place_of, lambda members: members[0].replicate):
         equal = [found.count(label) > 1 for label in found]
         found = [
             f"{label} · {one_line(more(members))}" if clash else label

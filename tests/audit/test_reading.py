@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbve.audit import audit, reading, sample
+from rbve.audit import audit, reading
 from rbve.data import Dataset, Episode
 from rbve.data.dataset import MappedRows
 
@@ -36,9 +36,8 @@ class Counting:
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "CHUNK_BYTES", 2000)
-    monkeypatch.setattr(sample, "CHUNK_BYTES", 2000)
-    monkeypatch.setattr(sample, "SAMPLE_BYTES", 8000)
-    monkeypatch.setattr(sample, "SAMPLE_ROWS", 400)
+    monkeypatch.setattr(reading, "SAMPLE_BYTES", 8000)
+    monkeypatch.setattr(reading, "SAMPLE_ROWS", 400)
     monkeypatch.setattr(reading, "STRETCHES", 4)
 
 
@@ -130,11 +129,11 @@ def test_pictures(walk_log: Dataset) -> None:
 
 def test_pictures_are_averaged_down() -> None:
     frames = np.arange(2 * 24 * 36 * 3, dtype=np.float64).reshape(2, 24, 36, 3)
-    found = sample.smaller(frames)
+    found = reading.smaller(frames)
     assert found.shape == (2, 12, 12, 3)
     assert found[1, 2, 3, 1] == pytest.approx(frames[1, 4:6, 9:12, 1].mean())
     board = np.zeros((2, 10, 5))
-    assert sample.smaller(board).shape == board.shape
+    assert reading.smaller(board).shape == board.shape
 
 
 def test_boards_and_one_hot_states_may_hold_constants(walk_log: Dataset) -> None:

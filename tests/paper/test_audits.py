@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.studies import write_store
 
-from rbve.audit import files
+from rbve import audit
 from rbve.data import load
 from rbve.paper import audits
 
@@ -47,12 +47,12 @@ def test_an_unchanged_recording_keeps_its_audit(out: Path, monkeypatch: pytest.M
     before = (out / audits.FILE).read_bytes()
     asked = []
 
-    def again(folder: Path) -> files.Audit:
+    def again(folder: Path) -> audit.Audit:
         asked.append(folder.name)
         return real(folder)
 
-    real = files.audit_path
-    monkeypatch.setattr(files, "audit_path", again)
+    real = audit.audit_path
+    monkeypatch.setattr(audit, "audit_path", again)
     seen: list[str] = []
     audits.write_audits(out, seen.append)
     assert (asked, len(seen)) == ([], 2)
