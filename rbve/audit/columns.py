@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ _DARKEST_PICTURE = 32
 # Standing still is common; but no behaviour repeats state, action and reward in half its rows.
 _REPEATED_ROWS = 0.4
 
+_zeroed = functools.partial(np.nan_to_num, nan=0.0, posinf=0.0, neginf=0.0)
 _STANDARDISE = (
     "standardise them, or convert from a CSV or Parquet log with a column each, which does it"
 )
@@ -40,7 +42,7 @@ def repaired(dataset: Dataset) -> Dataset:
     """Values an audit can go on with: unknown rewards are 0, unknown actions −1."""
     reward, action = np.asarray(dataset.reward), np.asarray(dataset.action)
     if not np.isfinite(reward).all():
-        known = np.nan_to_num(reward, nan=0.0, posinf=0.0, neginf=0.0)
+        known = _zeroed(reward)
         sums = np.add.reduceat(known.astype(np.float64), dataset.offsets[:-1])
         lost = dataset.complete & ~np.isfinite(dataset.episode_return)
         returns = np.where(lost, sums, dataset.episode_return)
@@ -78,10 +80,8 @@ def _not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
 
 def _wrong_values(dataset: Dataset) -> Iterator[Finding]:
     """What a store refuses: unknown or illegal actions, impossible propensities."""
-    reward = np.nan_to_num(dataset.reward, nan=0.0, posinf=0.0, neginf=0.0)
-    returns = np.nan_to_num(dataset.episode_return, nan=0.0, posinf=0.0, neginf=0.0)
-    light = replace(without_observations(dataset), reward=reward, episode_return=returns)
-    for fault in faults(light):
+    known = {name: _zeroed(getattr(dataset, name)) for name in ("reward", "episode_return")}
+    for fault in faults(replace(without_observations(dataset), **known)):
         more = f" ({fault.count:,} rows like it)" if fault.count > 1 else ""
         yield Finding(
             "values that cannot be",
@@ -95,9 +95,9 @@ def _wrong_values(dataset: Dataset) -> Iterator[Finding]:
 def _odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
     """On a board or in a picture an entry may be constant; a named column should not."""
     constant = [column for column in scan.columns if column.low == column.high]
-    if dataset.obs.dtype == np.uint8 or _never_seen(dataset, scan):
-        constant = []
-    if constant:
+    # Of unnamed one-hot inputs a constant 0 is a state that was never visited, not a fault.
+    one_hot = dataset.features is None and all(column.binary for column in scan.columns)
+    if constant and dataset.obs.dtype != np.uint8 and not one_hot:
         values = [f"{column.name} = {column.low:g}" for column in constant]
         yield Finding(
             "constant columns",
@@ -116,11 +116,6 @@ def _odd_columns(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
             "one of the two was probably meant to be something else",
             "check the column list; leave a copy out of `--observation` when converting",
         )
-
-
-def _never_seen(dataset: Dataset, scan: Scan) -> bool:
-    """Unnamed one-hot inputs: a constant 0 is a state that was never visited, not a fault."""
-    return dataset.features is None and all(column.binary for column in scan.columns)
 
 
 def _scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:

@@ -112,23 +112,16 @@ def fit(
     rows = np.repeat(last - lengths - begin, lengths) + np.arange(lengths.sum())
     fold = np.repeat(np.arange(len(episodes)) % _FOLDS, lengths)
     reward = np.asarray(dataset.reward[rows], np.float64)
-    if not _varies(reward):
+    _, counts = np.unique(reward, return_counts=True)
+    if len(counts) < 2 or len(reward) - counts.max() < _FEWEST_REWARDS:
         return None
     reward = (reward - reward.mean()) / reward.std()
     moved = rows - 1 if side == _LATE else rows + 1
     own, other = (
         _scores(_triples(dataset, each, encode, seed), reward, fold) for each in (rows, moved)
     )
-    gap = other - own
-    error = float(gap.std(ddof=1) / np.sqrt(_FOLDS))
+    error = float((other - own).std(ddof=1) / np.sqrt(_FOLDS))
     return _Fit(float(own.mean()), float(other.mean()), error)
-
-
-def _varies(reward: np.ndarray) -> bool:
-    if len(reward) == 0:
-        return False
-    values, counts = np.unique(reward, return_counts=True)
-    return len(values) > 1 and len(reward) - int(counts.max()) >= _FEWEST_REWARDS
 
 
 def _triples(dataset: Dataset, rows: np.ndarray, encode: Encoder, seed: int) -> np.ndarray:
