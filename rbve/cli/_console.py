@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 LOG_SECONDS = 60.0  # between lines of progress in a file
 LEAST_SECONDS, LEAST_SHARE = 30.0, 0.01  # since the first report, to estimate the time left
@@ -21,67 +21,8 @@ GOOD_PART = 0.1  # of all work, to estimate it from the beginning on
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direction of writing
 
 
-class Bar(Protocol):
-    """Progress, whoever shows it; called from any thread."""
-
-    def reach(self, done: int, total: int) -> None:
-        """Say how far it is, where the total shows only as work goes on."""
-
-    def advance(self, count: float, latest: float | None = None) -> None:
-        """Say how much more is done, and the latest return."""
-
-
-class Estimate:
-    """The time left. None at first: compilation comes before the first report, and the first
-    reports may come in a burst."""
-
-    def __init__(self, began: float) -> None:
-        self._began = began
-        self._first: tuple[float, float] | None = None  # when, and how much was done
-
-    def left(self, now: float, done: float, total: float | None) -> float | None:
-        """Seconds, by what was done since the first report, or by all if that is a good part."""
-        if not total or not done:
-            return None
-        if self._first is None:
-            self._first = now, done
-        when, before = self._first
-        if now - when >= LEAST_SECONDS and done - before >= LEAST_SHARE * total:
-            return (now - when) / (done - before) * max(total - done, 0)
-        if done >= GOOD_PART * total:
-            return (now - self._began) / done * max(total - done, 0)
-        return None
-
-
-def time_left(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{seconds / 60:.0f} min left" if seconds >= 60 else f"{seconds:.0f} s left"
-
-
-class Line:
-    """On a terminal: what, how far, rate, time left and the latest return, always up to date."""
-
-    def __init__(self, progress: Any, task: Any) -> None:
-        self._progress, self._task = progress, task
-        self._estimate = Estimate(time.monotonic())
-
-    def reach(self, done: int, total: int) -> None:
-        self._progress.update(self._task, completed=done, total=total or None)
-        self._tell_left()
-
-    def advance(self, count: float, latest: float | None = None) -> None:
-        self._progress.update(self._task, advance=count, latest=last_return(latest))
-        self._tell_left()
-
-    def _tell_left(self) -> None:
-        task = self._progress.tasks[0]
-        left = self._estimate.left(time.monotonic(), task.completed, task.total)
-        self._progress.update(self._task, left=time_left(left))
-
-
 class Log:
-    """In a file: a line a minute, so that short work says nothing."""
+    """Progress in a file: a line a minute, so that short work says nothing. For any thread."""
 
     def __init__(
         self, what: str, total: float | None, clock: Callable[[], float] = time.monotonic
@@ -89,22 +30,40 @@ class Log:
         self._what, self._total, self._clock = what, total, clock
         self._done = 0.0
         self._began = self._said = clock()
-        self._estimate = Estimate(self._began)
+        self._first: tuple[float, float] | None = None  # report: when, and how much was done
         self._lock = threading.Lock()
 
     def reach(self, done: int, total: int) -> None:
+        """Say how far it is, where the total shows only as work goes on."""
         with self._lock:
             self._done, self._total = done, total
-            self._say("")
+            self._show("", self._clock())
 
     def advance(self, count: float, latest: float | None = None) -> None:
+        """Say how much more is done, and the latest return."""
+        known = latest is not None and not math.isnan(latest)
         with self._lock:
             self._done += count
-            self._say(last_return(latest))
+            self._show(f"return {latest:.2f}" if known else "", self._clock())
 
-    def _say(self, latest: str) -> None:
-        now = self._clock()
-        left = self._estimate.left(now, self._done, self._total)
+    def _left(self, now: float) -> float | None:
+        """Seconds left, by what was done since the first report, or by all if that is a good part.
+
+        None at first: compilation comes before the first report, and these may come in a burst.
+        """
+        done, total = self._done, self._total
+        if not total or not done:
+            return None
+        self._first = self._first or (now, done)
+        when, before = self._first
+        if now - when >= LEAST_SECONDS and done - before >= LEAST_SHARE * total:
+            return (now - when) / (done - before) * max(total - done, 0)
+        return (
+            (now - self._began) / done * max(total - done, 0) if done >= GOOD_PART * total else None
+        )
+
+    def _show(self, latest: str, now: float) -> None:
+        left = self._left(now)
         if now - self._said < LOG_SECONDS:
             return
         self._said = now
@@ -119,12 +78,25 @@ class Log:
             tell(f"{self._what}: {', '.join(filter(None, parts))}")
 
 
-def last_return(latest: float | None) -> str:
-    return "" if latest is None or math.isnan(latest) else f"return {latest:.2f}"
+class Line(Log):
+    """On a terminal: what, how far, rate, time left and the latest return, always up to date."""
+
+    def __init__(self, what: str, total: float | None, progress: Any) -> None:
+        super().__init__(what, total)
+        self._progress = progress
+        self._task = progress.add_task(what, total=total, latest="", left="")
+
+    def _show(self, latest: str, now: float) -> None:
+        left = self._left(now)
+        words = f"{left:.0f} s left" if left is not None else ""
+        if left is not None and left >= 60:
+            words = f"{left / 60:.0f} min left"
+        figures = {"completed": self._done, "total": self._total or None}
+        self._progress.update(self._task, latest=latest, left=words, **figures)
 
 
 @contextmanager
-def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
+def bar(what: str, total: int | None, unit: str) -> Iterator[Log]:
     if not sys.stderr.isatty():
         yield Log(what, total)
         return
@@ -145,25 +117,7 @@ def bar(what: str, total: int | None, unit: str) -> Iterator[Bar]:
         TextColumn("{task.fields[latest]}"),
     )
     with Progress(*columns, console=output(errors=True), speed_estimate_period=60) as progress:
-        yield Line(progress, progress.add_task(what, total=total, latest="", left=""))
-
-
-def print_figures(title: str, figures: Mapping[str, Any]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("measure")
-    table.add_column("value", justify="right")
-    rest = dict(figures)
-    interval, episodes = rest.pop("return_interval", None), rest.pop("episodes", None)
-    for name, value in rest.items():
-        words = shown(value)
-        if name == "return" and interval is not None:
-            low, high = map(shown, interval)
-            words += f" [{low}, {high}] (95%, over {episodes:,} episodes)"
-        table.add_row(name.replace("_", " "), Text(words))
-    output().print(table)
+        yield Line(what, total, progress)
 
 
 def output(errors: bool = False) -> Any:
@@ -222,19 +176,35 @@ def show_written(path: Path) -> None:
     from rbve.data.manifest import MANIFEST, read_manifest
 
     if not (path / MANIFEST).is_file():
-        say(f"{path}: {path.stat().st_size:,} bytes" if path.is_file() else str(path))
+        size = f": {path.stat().st_size:,} bytes" if path.is_file() else ""
+        say(f"{path}{size}")
         return
     held = read_manifest(path)
     decisions, actions = held["rows"] - held["episodes"], held["actions"]
-    say(
-        f"{path}: {counted(held['episodes'], 'episode')}, {counted(decisions, 'decision')}, "
-        f"{counted(len(actions), 'action')} ({', '.join(actions[:8])}"
-        f"{', …' if len(actions) > 8 else ''})"
-    )
+    names = ", ".join(actions[:8]) + (", …" if len(actions) > 8 else "")
+    counts = f"{counted(held['episodes'], 'episode')}, {counted(decisions, 'decision')}"
+    say(f"{path}: {counts}, {counted(len(actions), 'action')} ({names})")
 
 
 def show_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:
-    print(json.dumps(figures)) if as_json else print_figures(title, figures)
+    if as_json:
+        print(json.dumps(figures))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("measure")
+    table.add_column("value", justify="right")
+    rest = dict(figures)
+    interval, episodes = rest.pop("return_interval", None), rest.pop("episodes", None)
+    for name, value in rest.items():
+        words = shown(value)
+        if name == "return" and interval is not None:
+            low, high = map(shown, interval)
+            words += f" [{low}, {high}] (95%, over {episodes:,} episodes)"
+        table.add_row(name.replace("_", " "), Text(words))
+    output().print(table)
 
 
 def show_runs(runs: Sequence[Any], as_json: bool) -> None:

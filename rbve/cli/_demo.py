@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rbve import api, rows
 from rbve.audit.verdict import counted
@@ -80,21 +81,15 @@ def _record(out: Path) -> None:
 
         def record(item: tuple[DemoProblem, int]) -> None:
             problem, seed = item
-            seen = 0
+            store, seen = _store(out, problem, seed), 0
 
             def note(progress: Progress) -> None:
                 nonlocal seen
                 bar.advance(progress.episodes - seen, progress.last_return)
                 seen = progress.episodes
 
-            api.record(
-                problem.env,
-                _store(out, problem, seed),
-                problem.episodes,
-                seed=seed,
-                overwrite=True,
-                on_progress=note,
-            )
+            how: Any = {"seed": seed, "overwrite": True, "on_progress": note}
+            api.record(problem.env, store, problem.episodes, **how)
 
         on_all_devices(record, missing)
 
@@ -115,28 +110,18 @@ def _audit(out: Path) -> None:
 def _train(out: Path) -> list[Path]:
     jobs = []
     for problem in PROBLEMS:
-        base = Spec.of(
-            keep=KEEP,
-            steps=problem.steps,
-            every=problem.steps // EVALUATIONS,
-            env=problem.env,
-            eval_episodes=EPISODES,
-        )
+        base = Spec.of(keep=KEEP, env=problem.env, eval_episodes=EPISODES)
+        base = base.varied(steps=problem.steps, every=problem.steps // EVALUATIONS)
         for seed in SEEDS:
             store = _store(out, problem, seed)
             mark = fingerprint(store)
             own = base.varied(path=store, fingerprint=mark, keep_seed=seed, seed=seed)
             own = own.varied(group=problem.env, replicate=mark)
             jobs += grid.jobs(own, {"algorithm": METHODS, "lam": [LAMBDA]})
-    with _console.bar(
-        f"training {counted(len(jobs), 'run')}",
-        sum(job.steps for job in jobs),
-        "updates",
-    ) as bar:
-        return run_jobs(
-            jobs,
-            out / "runs",
-            lambda progress: bar.advance(
-                progress.job.evaluation.every, progress.metrics.get("return")
-            ),
-        )
+    updates = sum(job.steps for job in jobs)
+    with _console.bar(f"training {counted(len(jobs), 'run')}", updates, "updates") as bar:
+
+        def advance(progress: Any) -> None:
+            bar.advance(progress.job.evaluation.every, progress.metrics.get("return"))
+
+        return run_jobs(jobs, out / "runs", advance)

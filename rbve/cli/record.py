@@ -59,26 +59,14 @@ def command(
         done = dict.fromkeys(seed, 0.0)
 
         def one(item: tuple[int, Path]) -> None:
-            def note(progress: Any) -> None:
-                bar.advance(progress.share - done[item[0]], progress.last_return)
-                done[item[0]] = progress.share
+            own, folder = item
 
-            api.record(
-                env,
-                item[1],
-                episodes,
-                policy,
-                epsilon,
-                noise,
-                item[0],
-                keep,
-                overwrite,
-                note,
-                preset,
-                steps,
-                algorithm,
-                legal,
-            )
+            def note(progress: Any) -> None:
+                bar.advance(progress.share - done[own], progress.last_return)
+                done[own] = progress.share
+
+            how = (episodes, policy, epsilon, noise, own, keep, overwrite)
+            api.record(env, folder, *how, note, preset, steps, algorithm, legal)
 
         # Absolute, as ViZDoom changes the working directory while it starts.
         places = [folder.absolute() for folder in folders]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
@@ -104,12 +104,8 @@ def _run_study(
     wanted = study.recordings(list(chosen.values()), size)
     missing = [each for each in wanted if not is_recorded(each.folder(out))]
     with _console.bar(f"recording {counted(len(missing), 'dataset')}", len(missing), "") as bar:
-        study.record_all(
-            wanted,
-            out,
-            lambda each, fresh, last: bar.advance(fresh, last),
-            study.needless(list(chosen.values()), size, out),
-        )
+        needless = study.needless(list(chosen.values()), size, out)
+        study.record_all(wanted, out, lambda each, *more: bar.advance(*more), needless)
     with _console.bar("auditing the data", len(wanted), "datasets") as bar:
         write_audits(out, lambda recording: bar.advance(1, None))
     write_strips(out)
@@ -122,10 +118,8 @@ def _run_study(
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
-        study.run(
-            chosen,
-            size,
-            out,
-            lambda p: bar.advance(p.job.evaluation.every, p.metrics.get("return")),
-            executor,
-        )
+
+        def advance(progress: Any) -> None:
+            bar.advance(progress.job.evaluation.every, progress.metrics.get("return"))
+
+        study.run(chosen, size, out, advance, executor)

@@ -7,7 +7,7 @@ import itertools
 import types
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import docstring_parser
 from tyro.conf import Positional, UseAppendAction, arg
@@ -19,9 +19,6 @@ from rbve.spec import Spec, layout_of
 from rbve.sweep.config import SweepConfig, field_names, parse_values, read_config, write_config
 from rbve.sweep.executors import DEFAULT
 from rbve.training import presets
-
-if TYPE_CHECKING:
-    from rbve.data.dataset import Dataset
 
 RESUMES = True
 _USUAL = Spec.of(env="auto")
@@ -78,8 +75,6 @@ def command(flags: Any) -> None:
     if flags.print_config:
         print(write_config(config, _USUAL), end="")
         return
-    for name in ("path", *_SEVERAL):
-        need_one("DATA" if name == "path" else _flag(name), config.vary.get(name, [None]))
     if not config.base.data.path and "path" not in config.vary:
         need_one("DATA", ())
     _train(flags, config)
@@ -99,10 +94,8 @@ def parser(words: Sequence[str]) -> type:
         hint: Any = layout.hints[name]
         default = own[name]
         if name in _SEVERAL:
-            hint, default = (
-                types.GenericAlias(tuple, (hint, ...)),
-                tuple(usual.vary.get(name, [default])),
-            )
+            hint = types.GenericAlias(tuple, (hint, ...))
+            default = tuple(usual.vary.get(name, [default]))
         elif hint is int and default is None:
             default = 0
         elif name == "env":
@@ -125,17 +118,14 @@ def parser(words: Sequence[str]) -> type:
 
 
 def _asked(flags: Any) -> SweepConfig:
-    names = [name for name in field_names() if name != "path"]
-    fields = {name: getattr(flags, name) for name in names if name not in _SEVERAL}
+    fields = {k: getattr(flags, k) for k in field_names() if k not in ("path", *_SEVERAL)}
     vary: dict[str, Any] = {name: list(getattr(flags, name)) for name in _SEVERAL}
-    for name, values in vary.items():
-        need_one(_flag(name), values)
-    vary |= flags._usual.vary
-    vary |= {k: v for k, v in parse_values(flags.vary, "--vary", fields=True).items()}
+    vary |= flags._usual.vary | parse_values(flags.vary, "--vary", fields=True)
     settings = parse_values(flags.set, "--set", fields=False)
     if flags.data:
         vary["path"] = [str(path) for path in flags.data]
-    need_one("DATA", vary.get("path", ["x"]))
+    for name in (*_SEVERAL, "path"):
+        need_one("DATA" if name == "path" else _flag(name), vary.get(name, [None]))
     single = {name: values[0] for name, values in vary.items() if len(values) == 1}
     several = {name: values for name, values in vary.items() if len(values) > 1}
     return SweepConfig(flags._usual.base, {}).with_fields(fields | single, several | settings)
@@ -157,9 +147,7 @@ def _train(flags: Any, config: SweepConfig) -> None:
         where, missing = grid.evaluation_env(paths, env or "none")
         _console.show_notes(missing)
         jobs = [job.varied(env=where) if job.evaluation.env == env else job for job in jobs]
-    opened: dict[str, Dataset] = {
-        str(path): api.load(path, "native", verify=False) for path in paths
-    }
+    opened = {str(path): api.load(path, "native", verify=False) for path in paths}
     if any(not job.network.stack for job in jobs):
         presets.frames_to_join([each.obs_shape for each in opened.values()])
     jobs = [grid.identified(job, opened[job.data.path]) for job in jobs]
