@@ -13,9 +13,8 @@ from rbve.files import write_atomically
 from rbve.paper.finals import SCORE
 from rbve.paper.judging.judge import judge_all
 from rbve.paper.pages.claims_table import tally
-from rbve.paper.pages.gather import Study, gather
+from rbve.paper.pages.gather import Result, Study, gather, results
 from rbve.paper.pages.measures import centre
-from rbve.paper.pages.scored import Result, results
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "results"

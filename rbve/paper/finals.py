@@ -81,40 +81,29 @@ def parsed(settings: str) -> dict[str, Any]:
 
 
 def finals(runs: Iterable[Run]) -> list[Final]:
-    """Runs that were evaluated to their end."""
-    found = []
-    for run in runs:
-        values = {
-            row.metric.removeprefix("final/"): row.value
-            for row in run.rows
-            if row.metric.startswith("final/") and row.n  # 0 = nothing to measure, not infinite
-        }
-        if values:
-            found.append(final_of(run, values))
-    return found
+    """Runs that were evaluated to their end; n = 0: nothing to measure, not infinite."""
+    known = ((run, [r for r in run.rows if r.metric.startswith("final/") and r.n]) for run in runs)
+    return [
+        final_of(run, {row.metric.removeprefix("final/"): row.value for row in rows})
+        for run, rows in known
+        if rows
+    ]
 
 
 def final_of(run: Run, values: dict[str, float]) -> Final:
     data, source = run.spec["data"], run.facts.get("source", {})
     behaviour = source.get("behaviour")
     settings = {**run.spec["settings"], LEARNING_RATE: run.field(LEARNING_RATE)}
-    return Final(
-        problem=Problem(
-            env=str(run.field("env")),
-            noise=source.get("noise") or 0.0,
-            epsilon=source.get("epsilon") if behaviour in ("policy", "script") else None,
-            keep=data["keep"],
-            side=data["side"],
-            action=data["action"],
-            script=behaviour == "script",
-        ),
-        algorithm=run.field("algorithm"),
-        settings=json.dumps(settings, sort_keys=True),
-        seed=data["keep_seed"],
-        values=values | over_behaviour(run, values),
-        job=run.job,
-        memory=has_memory(run),
+    problem = Problem(
+        env=str(run.field("env")),
+        noise=source.get("noise") or 0.0,
+        epsilon=source.get("epsilon") if behaviour in ("policy", "script") else None,
+        **{name: data[name] for name in ("keep", "side", "action")},
+        script=behaviour == "script",
     )
+    measured, written = values | over_behaviour(run, values), json.dumps(settings, sort_keys=True)
+    kind = (problem, run.field("algorithm"), written, data["keep_seed"])
+    return Final(*kind, measured, run.job, has_memory(run))
 
 
 def over_behaviour(run: Run, values: dict[str, float]) -> dict[str, float]:
@@ -152,11 +141,8 @@ def chosen_on_others(found: Finals, measure: str, choose_by: str) -> dict[int, s
     result = {}
     for seed in sorted(reported[settings[0]]):
         others = [other for other in chosen_by[settings[0]] if other != seed]
-
-        def score(setting: str, others: list[int] = others) -> float:
-            return mean([chosen_by[setting][other] for other in others])
-
-        result[seed] = max(settings, key=score) if others and len(settings) > 1 else settings[0]
+        means = [mean([chosen_by[each][o] for o in others]) if others else 0 for each in settings]
+        result[seed] = settings[int(np.argmax(means))]
     return result
 
 

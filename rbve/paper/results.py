@@ -25,16 +25,8 @@ from rbve.rows import Run, is_finished
 EXPERIMENTS = "experiments"
 THEORY = "theory"
 _PACKED_THEORY = "theory.jsonl.gz"  # not the name by which trained runs are found
-
-
-_LISTED = {
-    "jobs": [str],
-    "left_out?": {"*": str},
-    "outline?": {
-        "measures": [str],
-        **{each.name: str for each in fields(Outline) if each.name != "measures"},
-    },
-}
+_OUTLINE = {**{each.name: str for each in fields(Outline)}, "measures": [str]}
+_LISTED = {"jobs": [str], "left_out?": {"*": str}, "outline?": _OUTLINE}
 
 
 class Packed(NamedTuple):
@@ -47,7 +39,7 @@ def jobs_of(paths: Iterable[Path]) -> dict[str, set[str]]:
     """experiment -> its jobs, of the studies among the paths."""
     found: dict[str, set[str]] = {}
     for name, content in _experiments(paths):
-        found.setdefault(name, set()).update(content["jobs"])
+        found[name] = found.get(name, set()) | set(content["jobs"])
     return found
 
 
@@ -137,14 +129,6 @@ def _without_place(run: Run) -> Run:
     return run._replace(spec={**run.spec, "data": {**data, "path": inside}})
 
 
-def _without_file(study: Path, name: str) -> dict[str, Any]:
-    """What a study remembers of an experiment; of a user's file the name alone."""
-    content = dict(_experiments([study]))[name]
-    if "outline" in content:
-        content["outline"]["file"] = Path(content["outline"]["file"]).name
-    return content
-
-
 def _audits_of(studies: Sequence[Path], used: Set[str]) -> dict[str, Summary]:
     """Of all studies. Where two recorded the same kind of data, both audits stay if runs used both,
     the later one under the name of its study."""
@@ -174,11 +158,13 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
     audits = _audits_of(studies, {run.spec["data"].get("fingerprint") for run in kept})
     for name, mine in theory.items():
         rows.pack(mine, out / THEORY / name / _PACKED_THEORY)
-    strips = [file for study in studies for file in sorted((study / FRAMES).glob("*.png"))]
-    for file in strips:
+    for file in [file for study in studies for file in sorted((study / FRAMES).glob("*.png"))]:
         write_atomically(out / file.parent.name / file.name, file.read_bytes())
     for name, (_, study) in lists.items():
-        write_json(out / EXPERIMENTS / f"{name}.json", _without_file(study, name))
+        content = dict(_experiments([study]))[name]
+        if "outline" in content:  # of a user's file the name alone
+            content["outline"]["file"] = Path(content["outline"]["file"]).name
+        write_json(out / EXPERIMENTS / f"{name}.json", content)
     if audits:
         write_json(out / AUDITS, audits)
     if kept:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from rbve.paper.pages._render import render
 from rbve.paper.pages.figures import parts
@@ -82,14 +80,12 @@ def _prefixed(name: str, text: str) -> str:
 
 def _words(study: Study, name: str) -> str:
     there, count = study.progress(name)
-    facts: Iterable[dict[str, Any]] = study.facts(study.of(name))
+    facts = [each for each in study.facts(study.of(name)) if "reference_source" in each]
     return render(
         "experiment.jinja",
         experiment=study.experiments[name],
         there=there,
         count=count,
-        proxies=sorted(
-            {str(each["reference_source"]) for each in facts if "reference_source" in each}
-        ),
+        proxies=sorted({str(each["reference_source"]) for each in facts}),
         left_out=study.left_out.get(name, {}),
     )

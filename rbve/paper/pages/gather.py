@@ -1,8 +1,11 @@
-"""A study as the page reads it: runs, their final results, and the experiments they belong to."""
+"""A study as the page reads it: runs, their final results, the experiments they belong to.
+
+Scores are of every method on every problem, its setting chosen in two ways.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from rbve.paper import experiments
 from rbve.paper.experiments import Outline
-from rbve.paper.finals import Final, Problem, finals
+from rbve.paper.finals import SCORE, Final, Problem, best_of_all, by_setting, on_other_datasets
+from rbve.paper.finals import finals as finals_of
 from rbve.paper.results import jobs_of, left_out_of, outlines_of, theory_runs
 from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
 from rbve.report.summary import distinct
@@ -18,9 +22,13 @@ from rbve.rows import Run
 
 ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
 PAPER_SAMPLES = 64  # N = N' of IQN
+OTHERS, BEST = "setting chosen on other datasets", "best setting of all, the paper's way"
+ONE = "one setting a method"  # where there was nothing to choose
+COLOURS = {OTHERS: "#0072B2", BEST: "#D55E00"}
 RAW = "#F08A7C"  # R-BVE with raw weights at the paper's λ
 
 Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class Study:
 def gather(paths: Sequence[Path], runs: Sequence[Run]) -> Study:
     """The study below the paths, of runs that were read there."""
     own = {run.job: run for run in distinct(runs)}
-    evaluated = {each.job: each for each in finals(own.values())}
+    evaluated = {each.job: each for each in finals_of(own.values())}
     jobs, left_out = jobs_of(paths), left_out_of(paths)
     return Study(tuple(paths), own, jobs, evaluated, left_out, outlines_of(paths))
 
@@ -107,23 +115,60 @@ def shown(final: Final) -> Shown:
 
 
 def by_method(finals: Iterable[Final]) -> dict[Shown, list[Final]]:
-    groups = _grouped((shown(each), each) for each in finals)
-    return dict(sorted(groups.items(), key=lambda pair: pair[0].place))
+    return grouped(((shown(each), each) for each in finals), lambda method: method.place)
 
 
 def by_problem(finals: Iterable[Final]) -> dict[Problem, list[Final]]:
-    groups = _grouped((each.problem, each) for each in finals)
-    return dict(sorted(groups.items(), key=lambda pair: problem_order(pair[0])))
+    return grouped(((each.problem, each) for each in finals), problem_order)
 
 
-def _grouped(pairs: Iterable[tuple[Key, Final]]) -> Mapping[Key, list[Final]]:
-    groups: dict[Key, list[Final]] = {}
-    for key, final in pairs:
-        groups.setdefault(key, []).append(final)
-    return groups
+def grouped(
+    pairs: Iterable[tuple[Key, Value]], order: Callable[[Key], Any] | None = None
+) -> dict[Key, list[Value]]:
+    """Values by their key; keys by `order`, else as they came."""
+    groups: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return {key: groups[key] for key in (sorted(groups, key=order) if order else groups)}
 
 
 def problem_order(problem: Problem) -> tuple[Any, ...]:
     place = ENVS.index(problem.env) if problem.env in ENVS else len(ENVS)
     epsilon = -1.0 if problem.epsilon is None else problem.epsilon
     return (place, problem.env, problem.noise, epsilon, problem.keep, problem.side, problem.action)
+
+
+class Result(NamedTuple):
+    """A method on a problem."""
+
+    method: Shown
+    others: dict[int, float]  # dataset -> score; empty where no setting ran on all datasets
+    best: dict[int, float]
+    finals: list[Final]
+
+
+Results = Mapping[Problem, Sequence[Result]]
+
+
+def results(finals: Iterable[Final]) -> dict[Problem, list[Result]]:
+    def result(method: Shown, mine: list[Final]) -> Result:
+        others, best = on_other_datasets(mine, SCORE, SCORE), best_of_all(mine, SCORE, SCORE)
+        return Result(method, others, best, mine)
+
+    return {
+        problem: [result(*each) for each in by_method(own).items()]
+        for problem, own in by_problem(finals).items()
+    }
+
+
+def results_of(study: Study, name: str) -> dict[Problem, list[Result]]:
+    """Of an experiment that compares methods; of others nothing."""
+    return results(study.of(name)) if study.experiments[name].figure == "methods" else {}
+
+
+def ways(results: Results) -> dict[str, str]:
+    """Way a setting was chosen -> its words; where each method has but one, both are the same."""
+    every = (each for own in results.values() for each in own)
+    if any(len(by_setting(each.finals, SCORE)) > 1 for each in every):
+        return {OTHERS: OTHERS, BEST: BEST}
+    return {OTHERS: ONE}

@@ -104,9 +104,13 @@ def words(measure: str) -> str:
     return f"mean over datasets{scale}"
 
 
+def span(counts: Iterable[int]) -> str:
+    """'5', or from how few to how many."""
+    known = list(counts) or [0]
+    return " to ".join(f"{end:,}" for end in dict.fromkeys((min(known), max(known))))
+
+
 def n_words(counts: Iterable[int]) -> str:
     """'n = 5 datasets', or from how few to how many."""
-    known = sorted(set(counts)) or [0]
-    ends = dict.fromkeys((known[0], known[-1]))
-    noun = "dataset" if known[-1] == 1 else "datasets"
-    return f"n = {' to '.join(map(str, ends))} {noun}"
+    words = span(counts)
+    return f"n = {words} {'dataset' if words.split()[-1] == '1' else 'datasets'}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rbve.paper import experiments
 from rbve.paper.experiments import Outline, Theory
 from rbve.paper.finals import final_of
 from rbve.paper.pages._render import render
-from rbve.paper.pages.gather import Study, shown
+from rbve.paper.pages.gather import Study, grouped, shown
+from rbve.paper.pages.measures import span
 from rbve.policy.trained import averaged
 from rbve.report.page import Section
 from rbve.report.table import ABSENT
@@ -60,28 +60,21 @@ def _sizes(runs: Sequence[Run]) -> tuple[str, ...]:
     """The last COLUMNS, as the runs' own specifications have them."""
     if not runs:
         return (ABSENT,) * 6
-    datasets: dict[Any, set[int]] = {}
-    settings: dict[Any, set[str]] = {}
-    for each in (final_of(run, {}) for run in runs):
-        datasets.setdefault(each.problem, set()).add(each.seed)
-        settings.setdefault((each.problem, shown(each)), set()).add(each.settings)
+    finals = [final_of(run, {}) for run in runs]
+    datasets = grouped((each.problem, each.seed) for each in finals)
+    settings = grouped(((each.problem, shown(each)), each.settings) for each in finals)
 
     def field(name: str) -> str:
-        return _span(run.field(name) for run in runs)
+        return span(run.field(name) for run in runs)
 
     lengths = ("steps", "every", "final_evaluations")
     last = [averaged(*(run.field(name) for name in lengths)) for run in runs]
     return (
-        _span(len(seeds) for seeds in datasets.values()),
+        span(len(set(seeds)) for seeds in datasets.values()),
         field("steps"),
         f"{field('target_period')} updates",
         field("batch_size"),
-        _span(len(each) for each in settings.values()),
+        span(len(set(each)) for each in settings.values()),
         f"{field('eval_episodes')} episodes every {field('every')} updates, the last "
-        f"{_span(last)} averaged",
+        f"{span(last)} averaged",
     )
-
-
-def _span(values: Iterable[int]) -> str:
-    known = sorted(set(values))
-    return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"

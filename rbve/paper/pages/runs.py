@@ -9,7 +9,7 @@ from markupsafe import Markup
 from rbve.paper.finals import SCORE, Final, final_of
 from rbve.paper.pages._render import render
 from rbve.paper.pages.command import command, settings
-from rbve.paper.pages.gather import Study, problem_order, shown
+from rbve.paper.pages.gather import Study, grouped, problem_order, shown
 from rbve.report.filter_table import Cell, filter_table
 from rbve.report.labels import describe
 from rbve.report.page import Section
@@ -27,10 +27,7 @@ def section(study: Study) -> Section:
         ((study.finals.get(job) or final_of(run, {}), run) for job, run in study.runs.items()),
         key=lambda pair: _order(pair[0]),
     )
-    experiments: dict[str, list[str]] = {}
-    for name in sorted(study.jobs):
-        for job in study.jobs[name]:
-            experiments.setdefault(job, []).append(name)
+    experiments = grouped((job, name) for name in sorted(study.jobs) for job in study.jobs[name])
     lines = [_cells(study, final, run, experiments.get(run.job, [])) for final, run in ordered]
     details = [_detail(run) for _, run in ordered]
     table = filter_table("all-runs", COLUMNS, lines, FILTERS, "every run", details)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from rbve.paper.experiments import Outline
-from rbve.paper.finals import LEARNING_RATE, SCORE, Final, Finals, Problem, chosen_on_others
+from rbve.paper.finals import LEARNING_RATE, SCORE, Final, Finals, chosen_on_others
 from rbve.paper.pages import measures
 from rbve.paper.pages.command import defaults
-from rbve.paper.pages.gather import Shown, Study, by_method, by_problem, problem_order
+from rbve.paper.pages.gather import Shown, Study, by_method, by_problem, grouped, problem_order
 from rbve.report.chart import Chart, Panel, Point, Scale, Series
 from rbve.report.labels import METHODS, OTHER_COLOURS, describe
 
@@ -58,30 +59,22 @@ def _difference(final: Final) -> str:
     return describe(apart) or "default"
 
 
+_of_data = partial(Against, of_data=True)
 AXES = {
-    "keep": Against(
-        "share of the episodes, %",
-        "share of the episodes",
-        lambda f: 100 * f.problem.keep,
-        "lines",
-        "log",
-        of_data=True,
+    "keep": _of_data(
+        "share of the episodes, %", "share of the episodes", lambda f: 100 * f.problem.keep,
+        "lines", "log",
     ),
     "lam": Against("λ", "λ", lambda f: f"{f.setting('lam'):g}", "lines"),
-    "epsilon": Against(
-        "ε of the recorded expert",
-        "noise of the expert",
-        lambda f: f"{f.problem.epsilon or 0:g}",
+    "epsilon": _of_data(
+        "ε of the recorded expert", "noise of the expert", lambda f: f"{f.problem.epsilon or 0:g}",
         "lines",
-        of_data=True,
     ),
-    "side": Against(
-        "data", "side of the mean return", lambda f: SIDES.get(f.problem.side, "all"), of_data=True
-    ),
-    "action": Against("log", "logged action", lambda f: ACTIONS[f.problem.action], of_data=True),
+    "side": _of_data("data", "side of the mean return", lambda f: SIDES.get(f.problem.side, "all")),
+    "action": _of_data("log", "logged action", lambda f: ACTIONS[f.problem.action]),
     "filter": Against("filter", "filter", _filter_words),
     "setting": Against("setting", "setting", _difference),
-}
+}  # fmt: skip
 
 
 def figures(study: Study, name: str) -> list[Chart] | None:
@@ -137,11 +130,11 @@ def _chart(name: str, axis: Against, finals: Finals, measure: str, chosen: str =
 def _by_panel(finals: Finals) -> dict[str, list[Final]]:
     """By environment, and noise where it varies."""
     noises = {each.problem.noise for each in finals}
-    groups: dict[str, list[Final]] = {}
-    for problem, own in by_problem(finals).items():
-        title = problem.env + (f", noise {problem.noise:g}" if len(noises) > 1 else "")
-        groups.setdefault(title, []).extend(own)
-    return groups
+    return grouped(
+        (problem.env + (f", noise {problem.noise:g}" if len(noises) > 1 else ""), each)
+        for problem, own in by_problem(finals).items()
+        for each in own
+    )
 
 
 def _several(finals: Finals) -> bool:
@@ -150,10 +143,8 @@ def _several(finals: Finals) -> bool:
 
 def _values_at(finals: Finals, axis: Against, measure: str) -> dict[Any, list[float]]:
     """Value on every dataset, by place on the axis and in its order."""
-    groups: dict[Any, list[float]] = {}
-    for each in sorted(finals, key=lambda f: _order(f, axis)):
-        groups.setdefault(axis.place(each), []).append(each.values[measure])
-    return groups
+    ordered = sorted(finals, key=lambda f: _order(f, axis))
+    return grouped((axis.place(each), each.values[measure]) for each in ordered)
 
 
 def _order(final: Final, axis: Against) -> tuple[Any, ...]:
@@ -206,10 +197,7 @@ def _medians(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
         envs = {each.problem.env for each in own}
         points: list[Point] = []
         for x in _values_at(own, axis, measure):
-            tasks: dict[Problem, list[float]] = {}
-            for each in own:
-                if axis.place(each) == x:
-                    tasks.setdefault(each.problem, []).append(each.values[measure])
+            tasks = grouped((f.problem, f.values[measure]) for f in own if axis.place(f) == x)
             if {problem.env for problem in tasks} == envs:
                 by_label = {str(problem_order(p)): np.array(v) for p, v in tasks.items()}
                 points.append(measures.median_over(by_label, measure).point(x))

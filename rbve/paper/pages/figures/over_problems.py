@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from rbve.paper.pages._render import render
-from rbve.paper.pages.gather import Shown, Study
-from rbve.paper.pages.scored import BEST, COLOURS, OTHERS, Results, results_of, ways
+from rbve.paper.pages.gather import BEST, COLOURS, OTHERS, Results, Shown, Study, results_of, ways
+from rbve.paper.pages.measures import span
 from rbve.report import across, statistics
 from rbve.report.across import Interval
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
@@ -114,6 +115,12 @@ def statistics_chart(results: Results, slug: str) -> Chart:
     words = ways(results)
     by_way = {way: statistics_of(results, way) for way in words}
     dots = f"Dot: {words[OTHERS]}" + (f"; ring: {BEST}" if BEST in words else "")
+
+    def series(way: str, name: str) -> Series:
+        points = tuple(_point(m.name, each) for m, each in by_way[way][name].items())
+        marker: Literal["dot", "ring"] = "dot" if way == OTHERS else "ring"
+        return Series(words[way], COLOURS[way], points, marker=marker, strong=way == OTHERS)
+
     return Chart(
         name=f"{slug}-aggregates",
         title=f"Normalised score over {_tasks_words(results)}",
@@ -122,22 +129,7 @@ def statistics_chart(results: Results, slug: str) -> Chart:
         kind="rows",
         x_label="method",
         y_label="normalised score",
-        panels=tuple(
-            Panel(
-                name,
-                tuple(
-                    Series(
-                        label,
-                        COLOURS[way],
-                        tuple(_point(m.name, each) for m, each in by_way[way][name].items()),
-                        marker="dot" if way == OTHERS else "ring",
-                        strong=way == OTHERS,
-                    )
-                    for way, label in words.items()
-                ),
-            )
-            for name in STATISTICS
-        ),
+        panels=tuple(Panel(name, tuple(series(way, name) for way in words)) for name in STATISTICS),
         x_scale="category",
         same_y=True,
     )
@@ -145,6 +137,7 @@ def statistics_chart(results: Results, slug: str) -> Chart:
 
 def improvement_chart(results: Results, slug: str) -> Chart:
     points = tuple(_point(method.name, each) for method, each in improvements(results).items())
+    line = Series(OURS, "#D62410", points, strong=True)
     return Chart(
         name=f"{slug}-improvement",
         title=f"How likely {OURS} scores above another method",
@@ -154,9 +147,7 @@ def improvement_chart(results: Results, slug: str) -> Chart:
         kind="rows",
         x_label=f"{OURS} against",
         y_label=f"probability that {OURS} scores higher",
-        panels=(
-            Panel("", (Series(OURS, "#D62410", points, strong=True),), (Mark(0.5, "neither"),)),
-        ),
+        panels=(Panel("", (line,), (Mark(0.5, "neither"),)),),
         x_scale="category",
     )
 
@@ -169,9 +160,10 @@ def profile_chart(results: Results, slug: str) -> Chart:
     high = min(200.0, max(low + 10, 10 * np.ceil(every.max() / 10)))
     at = np.linspace(low, high, PLACES)
 
-    def points(own: ByTask) -> tuple[Point, ...]:
+    def line(method: Shown, own: ByTask) -> Series:
         shares = across.performance_profile(own, at)
-        return tuple(_point(float(x), each) for x, each in zip(at, shares, strict=True))
+        points = tuple(_point(float(x), each) for x, each in zip(at, shares, strict=True))
+        return Series(method.name, method.colour, points, dash=method.dash, strong=method.strong)
 
     return Chart(
         name=f"{slug}-profiles",
@@ -182,15 +174,7 @@ def profile_chart(results: Results, slug: str) -> Chart:
         kind="lines",
         x_label="normalised score",
         y_label="share of datasets above it",
-        panels=(
-            Panel(
-                "",
-                tuple(
-                    Series(m.name, m.colour, points(own), strong=m.strong, dash=m.dash)
-                    for m, own in scores.items()
-                ),
-            ),
-        ),
+        panels=(Panel("", tuple(line(*each) for each in scores.items())),),
     )
 
 
@@ -205,8 +189,7 @@ def _tasks_words(results: Results) -> str:
 
 
 def _n_words(results: Results) -> str:
-    counts = sorted({sum(map(len, own.values())) for own in complete(results, OTHERS).values()})
-    many = f"{counts[0]} to {counts[-1]}" if counts[1:] else str(counts[0])
+    many = span(sum(map(len, own.values())) for own in complete(results, OTHERS).values())
     return f"n = {many} datasets of {_tasks_words(results)} per method."
 
 

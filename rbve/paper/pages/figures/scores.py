@@ -17,9 +17,8 @@ from rbve.paper.finals import (
     on_other_datasets,
 )
 from rbve.paper.pages._render import render
-from rbve.paper.pages.gather import Study
+from rbve.paper.pages.gather import BEST, COLOURS, OTHERS, Result, Results, Study, results_of, ways
 from rbve.paper.pages.measures import SCORE_WORDS, centre, n_words
-from rbve.paper.pages.scored import BEST, COLOURS, OTHERS, Result, Results, results_of, ways
 from rbve.report import statistics
 from rbve.report.chart import Chart, Mark, Panel, Series
 from rbve.report.labels import PROXY, describe

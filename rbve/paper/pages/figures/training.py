@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rbve.paper.finals import SCORE, Finals, best_setting
+from rbve.paper.finals import SCORE, Final, Finals, Problem, best_setting
 from rbve.paper.pages import measures
 from rbve.paper.pages.gather import Shown, Study, by_method, by_problem
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
@@ -42,18 +42,13 @@ def charts(study: Study, finals: Finals, slug: str) -> list[Chart]:
 
 def _chart(study: Study, finals: Finals, slug: str, measure: str) -> Chart:
     problems = by_problem(finals)
-    panels = tuple(
-        Panel(
-            problem.label,
-            tuple(
-                line
-                for method, mine in by_method(own).items()
-                if (line := _curve(study, method, mine, measure)).points
-            ),
-            _references(study, own) if measure == "return" else (),
-        )
-        for problem, own in problems.items()
-    )
+
+    def panel(problem: Problem, own: list[Final]) -> Panel:
+        lines = (_curve(study, *each, measure) for each in by_method(own).items())
+        marks = _references(study, own) if measure == "return" else ()
+        return Panel(problem.label, tuple(line for line in lines if line.points), marks)
+
+    panels = tuple(panel(*each) for each in problems.items())
     empty = measure in measures.FOLDED and any(not each.series for each in panels)
     counts = [len({each.seed for each in own}) for own in problems.values()]
     return Chart(

@@ -21,32 +21,28 @@ from rbve.rows import Run
 _FILES = registry.Registry("page of theory", __name__, __file__)
 
 
-def sections(study: Study) -> list[Section]:
-    known = {name: experiments.load(name) for name in experiments.names() if name in study.theory}
-    return [
-        _section(name, experiment, study.theory[name])
-        for name, experiment in known.items()
-        if isinstance(experiment, experiments.Theory)
-    ]
-
-
 def page_of(module: str) -> Any:
     """The file that shows the runs of a theory module; None where there is none."""
     return _FILES.load(module) if module in _FILES.names() else None
 
 
-def _section(name: str, experiment: experiments.Theory, runs: Sequence[Run]) -> Section:
-    page = page_of(experiment.module)
-    title = experiments.summary(name).partition(":")[0]
-    body = render(
-        "theory.jinja",
-        question=runs[0].facts.get("question", experiments.summary(name)),
-        paper=experiment.paper,
-        count=len(runs),
-        answer=page.answer(runs) if page else "",
-    )
-    drawn = tuple(page.figures(runs)) if page else ()
-    return Section(f"theory-{name}", f"Theory: {title.lower()}", body, drawn, short=title)
+def sections(study: Study) -> list[Section]:
+    made = []
+    for name in (each for each in experiments.names() if each in study.theory):
+        experiment, runs = experiments.load(name), study.theory[name]
+        if not isinstance(experiment, experiments.Theory):
+            continue
+        page, summary = page_of(experiment.module), experiments.summary(name)
+        body = render(
+            "theory.jinja",
+            question=runs[0].facts.get("question", summary),
+            paper=experiment.paper,
+            count=len(runs),
+            answer=page.answer(runs) if page else "",
+        )
+        title, drawn = summary.partition(":")[0], tuple(page.figures(runs)) if page else ()
+        made.append(Section(f"theory-{name}", f"Theory: {title.lower()}", body, drawn, short=title))
+    return made
 
 
 def pictures(module: str, runs: Sequence[Run]) -> dict[str, bytes]:

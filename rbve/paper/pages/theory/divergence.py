@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rbve.paper.pages.gather import grouped
 from rbve.paper.pages.theory._points import estimated
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.figure import minus
@@ -109,14 +110,10 @@ def _lines(runs: Sequence[Run], optimiser: str) -> tuple[Series, ...]:
 
 def _points(runs: Sequence[Run]) -> tuple[Point, ...]:
     """Means over draws up to where they pass the top; update 0 has no place on a log axis."""
-    by_step: dict[int, list[float]] = {}
-    for run in runs:
-        for row in run.rows:
-            if row.metric == "q/s2/a2" and row.step:
-                by_step.setdefault(row.step, []).append(row.value)
+    rows = [row for run in runs for row in run.rows if row.metric == "q/s2/a2" and row.step]
     points: list[Point] = []
-    for step in sorted(by_step):
-        points.append(estimated(step, np.clip(by_step[step], -TOP, TOP)))
+    for step, values in grouped(((row.step, row.value) for row in rows), int).items():
+        points.append(estimated(step, np.clip(values, -TOP, TOP)))
         if abs(points[-1].y) >= TOP:
             break
     return tuple(points)

@@ -79,23 +79,18 @@ def _chart(name: str, title: str, note: str, label: str, series: tuple[Series, .
 
 
 def _by_fit(
-    runs: Sequence[Run],
-    metrics: dict[str, str],
-    point: Callable[[int, list[float]], Point],
+    runs: Sequence[Run], metrics: dict[str, str], point: Callable[[int, list[float]], Point]
 ) -> tuple[Series, ...]:
     """A line per approximator and metric, a point per number of observed actions."""
     ordered = sorted(runs, key=lambda run: run.spec["observed"])
+
+    def points(name: str, metric: str) -> tuple[Point, ...]:
+        own = [run for run in ordered if run.spec["approximator"] == name]
+        values = (list(numbered(run, f"{metric}/").values()) for run in own)
+        return tuple(map(point, (run.spec["observed"] for run in own), values))
+
     return tuple(
-        Series(
-            f"{label}, {words}",
-            colour,
-            tuple(
-                point(run.spec["observed"], list(numbered(run, f"{metric}/").values()))
-                for run in ordered
-                if run.spec["approximator"] == name
-            ),
-            dash=dash,
-        )
+        Series(f"{label}, {words}", colour, points(name, metric), dash=dash)
         for name, (label, colour) in FITS.items()
         for dash, (metric, words) in enumerate(metrics.items())
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rbve.paper.pages.measures import span
 from rbve.paper.pages.theory._points import share
 from rbve.paper.theory import keyed
 from rbve.report import marks
@@ -132,20 +133,14 @@ def layouts(runs: Sequence[Run]) -> list[Chart]:
     own = _drawn(runs)
     if not own:
         return []
-    sizes = sorted({row.n for run in own for row in run.rows})
-    count = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    count = span(row.n for run in own for row in run.rows)
+    rows = [(minus(f"{run.spec['trap']:g}"), row) for run in own for row in run.rows]
+    points = {
+        metric: tuple(share(x, r.value, r.value * r.n, r.n) for x, r in rows if r.metric == metric)
+        for metric in SHARES
+    }
     series = tuple(
-        Series(
-            name,
-            colour,
-            tuple(
-                share(minus(f"{run.spec['trap']:g}"), row.value, row.value * row.n, row.n)
-                for run in own
-                for row in run.rows
-                if row.metric == metric
-            ),
-            dash=dash,
-        )
+        Series(name, colour, points[metric], dash=dash)
         for metric, (name, colour, dash) in SHARES.items()
     )
     chart = Chart(

@@ -159,15 +159,7 @@ def margins(runs: Sequence[Run]) -> list[Chart]:
 
 def _leads(run: Run, metric: str) -> tuple[Series, ...]:
     gammas = run.spec["gammas"]
-    return tuple(
-        Series(
-            f"γ = {gamma:g}",
-            ramp(sorted(gammas).index(gamma) / max(1, len(gammas) - 1)),
-            tuple(
-                Point(row.step, row.value)
-                for row in run.rows
-                if row.metric == f"{metric}/gamma={gamma:g}"
-            ),
-        )
-        for gamma in gammas
-    )
+    shades = {g: ramp(k / max(1, len(gammas) - 1)) for k, g in enumerate(sorted(gammas))}
+    names = {g: f"{metric}/gamma={g:g}" for g in gammas}
+    points = {g: [Point(r.step, r.value) for r in run.rows if r.metric == names[g]] for g in gammas}
+    return tuple(Series(f"γ = {g:g}", shades[g], tuple(points[g])) for g in gammas)
