@@ -144,17 +144,12 @@ class Chunks:
             good = known & (np.floor(cells) == cells) & (cells >= 0) & (cells < len(actions))
             ids = np.where(good, cells, -1).astype(np.int32)
             kind, most = "bad action", len(actions) - 1
-            needs = (
-                f"; an action is a whole number from 0 to {most}, and the cell of a final row is "
-                "empty"
-            )
+            needs = f"; an action is a whole number from 0 to {most}"
+            needs += ", and the cell of a final row is empty"
         else:
             ids, known = values.codes(column, self._action_index)
-            kind, actions_text = "unknown action", _listed(actions)
-            needs = (
-                f", which is not in the action set ({actions_text}); correct it or declare it in "
-                "--actions"
-            )
+            kind, needs = "unknown action", f", which is not in the action set ({_listed(actions)})"
+            needs += "; correct it or declare it in --actions"
         self._cells(kind, known & (ids < 0), first, column, role, needs)
         return {role: ids, "decided": known} if role == "action" else {role: ids}
 

@@ -23,15 +23,7 @@ _ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked 
 
 
 def read_log(log: Log, options: LogOptions, report: Report) -> Source:
-    """The episodes of a log.
-
-    Args:
-        log: The open file.
-        options: Which column is what.
-        report: Takes the faults.
-
-    Returns:
-        A Source, whose notes grow as its parts are read.
+    """The episodes of an open log, as a Source whose notes grow as its parts are read.
 
     Raises:
         ValueError: Roles or types cannot be settled. Faults of rows are raised by the parts.

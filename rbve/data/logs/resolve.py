@@ -38,11 +38,7 @@ class Resolver:
         self.notes: list[str] = []
 
     def roles(self) -> Roles:
-        """The columns of every role.
-
-        Raises:
-            ValueError: A column is missing, or named for roles that exclude each other.
-        """
+        """The columns of every role; refuses missing ones and roles that exclude each other."""
         named = [name for name in self.log.names if name not in _INDICES]
         if twice := [name for name in named if named.count(name) > 1]:
             text = f"two columns are called {twice[0]!r}; rename one of them"

@@ -39,11 +39,7 @@ class Survey(Inference):
     """Gathers what the columns hold, in one pass over all rows."""
 
     def reading(self) -> Reading:
-        """Read the file once.
-
-        Raises:
-            ValueError: Types or values do not suit the roles of their columns.
-        """
+        """Read the file once; refuses types or values that do not suit their columns' roles."""
         if isinstance(self.log, TextLog):
             self._read_texts(self.log)
             self._refuse_types()

@@ -47,11 +47,7 @@ class TextColumn:
     word: _Cell | None = None
 
     def add(self, texts: pa.Array, first: int) -> pa.Array | None:
-        """Take in a block of cleaned texts, whose first row is number `first`.
-
-        Returns:
-            The block as numbers, None once the column cannot be one of numbers.
-        """
+        """The block of cleaned texts from row `first` on as numbers, None once that fails."""
         if self.format is not None:
             wrong = pc.and_(pc.is_valid(texts), pc.is_null(times(texts, self.format)))
             if self.word is None and pc.any(wrong).as_py():

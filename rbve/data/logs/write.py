@@ -23,11 +23,9 @@ _PREFIXES = ("legal:", "legal_", "next_legal:", "next_legal_", "next_observation
 
 
 def _rows_of(part: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """All rows but fillers, unless one holds what no reader could guess, as a next action.
+    """(rows to write; which are final, without a decision; which are observed; their episodes).
 
-    Returns:
-        Rows of the part; which hold a final observation and no decision; which hold an observation,
-        so all but final rows whose end was not seen; the index of their episode.
+    Fillers are left out, unless one holds what no reader could guess, as a next action.
     """
     last = part.offsets[1:] - 1
     final = np.zeros(len(part.action), bool)
@@ -141,10 +139,7 @@ def write_file(
     open_writer: Callable[[Any, pa.Table, Dataset], Any],
     flat: bool,
 ) -> None:
-    """Write all parts beside the target, which appears when it is complete.
-
-    `open_writer` takes a file, the first table and the part it comes from.
-    """
+    """Write all parts; `open_writer` takes a file, the first table and the part it comes from."""
     check = functools.partial(refuse_to_overwrite, path, overwrite)
     with replacing(path, check) as partial, open(partial, "wb") as file, ExitStack() as stack:
         episodes, writer = 0, None
