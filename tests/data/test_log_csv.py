@@ -12,8 +12,8 @@ import pytest
 from support.logs import joined, kinds
 
 from rbve.data import Dataset, load, write
-from rbve.data.formats import read, recognise
-from rbve.data.logs import LogOptions, table
+from rbve.data.formats import csv, read, recognise
+from rbve.data.logs import LogOptions
 
 Put = Callable[..., Path]
 
@@ -31,7 +31,7 @@ def put(tmp_path: Path) -> Put:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a few lines in many blocks."""
-    monkeypatch.setattr(table, "BLOCK", 64)
+    monkeypatch.setattr(csv, "BLOCK", 64)
 
 
 PLAIN = "episode,x,action,reward\n1,0.5,0,1\n1,1.5,1,2\n2,2.5,0,3\n"
@@ -267,8 +267,8 @@ def test_a_first_line_that_is_too_long_for_a_header(
     put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cut off after some megabytes, its last name would be wrong and the rest taken for a row."""
-    monkeypatch.setattr(table, "PIECE", 1_000)
-    monkeypatch.setattr(table, "MAX_HEADER", 2_000)
+    monkeypatch.setattr(csv, "PIECE", 1_000)
+    monkeypatch.setattr(csv, "MAX_HEADER", 2_000)
     names = ",".join(f"x{index}" for index in range(1_000))
     path = put(f"episode,action,reward,{names}\n" + "1,0,1" + ",2" * 1_000 + "\n")
     with pytest.raises(ValueError, match=r"its first line is longer than 2,000 bytes"):

@@ -15,7 +15,7 @@ from support.logs import joined, joined_with_notes, kinds, said
 from rbve.data import formats
 from rbve.data.formats import read
 from rbve.data.logs import LogOptions
-from rbve.data.logs.types import times
+from rbve.data.logs.text import times
 
 Put = Callable[..., Path]
 

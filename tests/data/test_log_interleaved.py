@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.logs import joined, joined_with_notes, said
 
-from rbve.data import Dataset
-from rbve.data.formats import read
-from rbve.data.logs import LogOptions, episodes, table
-from rbve.data.logs.chunks import Spilled
+from rbve.data import Dataset, logs
+from rbve.data.formats import csv, read
+from rbve.data.logs import LogOptions
 from rbve.data.source import Fault
 
 Make = Callable[..., Path]
@@ -54,8 +53,8 @@ def same(first: Dataset, second: Dataset) -> None:
 def test_shuffled_rows_give_the_same_episodes(
     make: Make, part_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(episodes, "PART_BYTES", part_bytes)
-    monkeypatch.setattr(table, "BLOCK", 5000)
+    monkeypatch.setattr(logs, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(csv, "BLOCK", 5000)
     columns = rows()
     whole = joined(make(**taken(columns, np.arange(1400))))
     shuffled = make(**taken(columns, np.random.default_rng(0).permutation(1400)))
@@ -114,7 +113,7 @@ def test_rows_that_stand_together_are_not_spilled(
     def refuse(*_: Any) -> None:
         raise AssertionError("spilled")
 
-    monkeypatch.setattr(Spilled, "add", refuse)
+    monkeypatch.setattr(logs, "_spill", refuse)
     data, notes = joined_with_notes(make(**taken(rows(), np.arange(1400))))
     assert data.num_episodes == 200
     assert not said(notes, "grouped")

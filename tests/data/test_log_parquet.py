@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from support.logs import joined, kinds
 
-from rbve.data import Dataset, Episode, load, write
+from rbve.data import Dataset, Episode, load, logs, write
 from rbve.data.features import Feature, Features
 from rbve.data.formats import parquet, read
-from rbve.data.logs import LogOptions, episodes
+from rbve.data.logs import LogOptions
 from rbve.data.source import Fault, Source
 
 Put = Callable[..., Path]
@@ -212,7 +212,7 @@ def test_parts_hold_whole_episodes_wherever_batches_end(
     np.testing.assert_array_equal(whole.action[decisions], columns["action"])
     np.testing.assert_array_equal(whole.reward[decisions], columns["reward"])
     assert not whole.terminated.any()
-    monkeypatch.setattr(episodes, "PART_BYTES", 72 * 10)
+    monkeypatch.setattr(logs, "PART_BYTES", 72 * 10)
     for size in (1, 3, 64):
         monkeypatch.setattr(parquet, "MAX_ROWS", size)
         source = read(path)

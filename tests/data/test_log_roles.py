@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support.logs import joined
 
-from rbve.data.formats import read
-from rbve.data.logs import LogOptions, roles, table
+from rbve.data.formats import csv, read
+from rbve.data.logs import LogOptions, roles
 from rbve.data.logs.roles import Assembly, Role
 
 LOG = "episode,x,action,reward,cost\n1,0.5,0,3,1\n1,1.5,1,3,2\n2,2.5,1,4,0.5\n"
@@ -25,13 +25,13 @@ def test_a_text_file_is_read_twice_beside_its_header(
 ) -> None:
     """Also where rows of an episode do not stand together."""
     passes: list[int] = []
-    texts = table.TextLog.texts
+    batches = csv.TextLog.batches
 
     def counted(self: Any, columns: Any) -> Any:
         passes.append(len(columns))
-        return texts(self, columns)
+        return batches(self, columns)
 
-    monkeypatch.setattr(table.TextLog, "texts", counted)
+    monkeypatch.setattr(csv.TextLog, "batches", counted)
     path = tmp_path / "log.csv"
     path.write_text("episode,time,x,action,reward\n" + rows)
     assert joined(path).num_episodes == 2

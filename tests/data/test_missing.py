@@ -19,7 +19,7 @@ from support.logs import joined, joined_with_notes, said
 import rbve
 from rbve.data import Dataset, Episode, formats, load, write
 from rbve.data.features import OTHER, Feature, Features
-from rbve.data.logs import LogOptions, infer
+from rbve.data.logs import LogOptions, survey
 from rbve.policy import Policy
 from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
@@ -280,7 +280,7 @@ def test_too_many_categories_to_count_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counting ends with the limit, so a name of many rows could pass for a rare one."""
-    monkeypatch.setattr(infer, "MAX_RARE", 4)
+    monkeypatch.setattr(survey, "MAX_RARE", 4)
     path = tmp_path / "log.csv"
     wards = [*"ABCDE", *["F"] * 9]
     path.write_text("w,action,reward\n" + "".join(f"{w},{k % 2},1\n" for k, w in enumerate(wards)))

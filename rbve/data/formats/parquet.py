@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rbve.data.dataset import Dataset
+from rbve.data.formats._tables import observation_names, write_file
 from rbve.data.logs import LogOptions, read_log
-from rbve.data.logs.table import DAMAGE, Own
+from rbve.data.logs.resolve import DAMAGE, Own
+from rbve.data.logs.text import TextColumn
 from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number
-from rbve.data.logs.write import observation_names, write_file
 from rbve.data.manifest import is_names, read_facts
 from rbve.data.pages import absurdity
 from rbve.data.source import OnFault, Report, Source, refuse
@@ -52,10 +53,11 @@ def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refu
 
 class _ParquetLog:
     format = "parquet"
-    typed = True
 
     def __init__(self, path: Path, options: LogOptions, report: Report) -> None:
         self.path, self.report = path, report
+        self.texts: dict[str, TextColumn] = {}
+        self.notes: list[str] = []
         for name in _TEXT:
             if getattr(options, name) is not None:
                 flag = name.replace("_", "-")
@@ -93,9 +95,6 @@ class _ParquetLog:
 
     def position(self) -> int:
         return self.read_rows
-
-    def place(self, row: int) -> str:
-        return f"row {row}"
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         size = min(MAX_ROWS, max(1, BATCH_BYTES // max(1, self.batch_row_bytes(columns))))

@@ -1,15 +1,211 @@
 """Logs: tables with one row per decision, read in a survey and a reading pass.
 
 roles      what a user says: which column is what, how values are read; what each role is
-table      what a file format has to offer (Log); text files as such; types: of their columns
-resolve    the options against the columns a file has, and whether their types suit
-survey     the first pass; infer: what its figures say of actions, features and types
-chunks     the second pass: batches to NumPy columns (values), then tables of whole episodes
-episodes   the whole: parts of a Dataset, after checks
-write      the way back: parts to tables
+resolve    what a file format has to offer (Log); the options against the columns it has
+values     columns: types, values as NumPy arrays, figures; text: columns of files without types
+survey     the first pass: what the figures say of actions, features and types
+chunks     the second pass: batches to NumPy columns
+build      whole episodes to parts of a Dataset, after checks
 """
 
-from rbve.data.logs.episodes import read_log
-from rbve.data.logs.roles import LogOptions
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from rbve.data.dataset import Dataset
+from rbve.data.logs.build import Builder
+from rbve.data.logs.chunks import Chunks, shown
+from rbve.data.logs.resolve import Log, Own, Resolver, refuse_unfit
+from rbve.data.logs.roles import Chunk, LogOptions, Roles
+from rbve.data.logs.survey import Reading, Survey
+from rbve.data.logs.values import EpisodeOrder, Interleaved, comparable
+from rbve.data.source import PART_BYTES, Report, Source
 
 __all__ = ["LogOptions", "read_log"]
+
+_ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked on
+_Table = tuple[Chunk, int, bool]  # whole episodes, number of their first row, whether they are last
+
+
+def read_log(log: Log, options: LogOptions, report: Report) -> Source:
+    """The episodes of an open log, as a Source whose notes grow as its parts are read.
+
+    Raises:
+        ValueError: Roles or types cannot be settled. Faults of rows are raised by the parts.
+    """
+    resolver = Resolver(log, options, report)
+    roles = resolver.roles()
+    notes = resolver.notes + log.notes
+    provenance: dict[str, Any]
+    if log.own is not None:
+        refuse_unfit(log, roles, report)
+        reading = _own_reading(log, log.own, roles, options, notes)
+        provenance = log.own.provenance
+    else:
+        reading = Survey(log, roles, options, report, notes).reading()
+        provenance = {"source": log.path.name, "format": log.format, "columns": roles.record()}
+        notes += _end_notes(roles, options)
+    return Source(_parts(log, reading, report, provenance), log.total, log.position, notes)
+
+
+def _own_reading(
+    log: Log, own: Own, roles: Roles, options: LogOptions, notes: list[str]
+) -> Reading:
+    order = EpisodeOrder()
+    for name in roles["episode"]:
+        for batch in log.batches([name]):
+            order.add(comparable(batch.column(name)))
+    by_id, dtype = own.actions == tuple(map(str, range(len(own.actions)))), np.dtype(own.dtype)
+    facts = (own.actions, by_id, own.shape, dtype, own.features)
+    return Reading(roles, options, *facts, order.interleaved(), notes, own=True)
+
+
+def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
+    """What was assumed about the ends of episodes; it decides whether values end there, too."""
+    if options.ends is not None or roles["terminated"]:
+        return []
+    if roles.cut == "rows" and not roles["truncated"]:
+        return ["no end flags: every transition goes on; pass --terminated NAME if some end"]
+    ends = options.unflagged_ends
+    other = "truncated" if ends == "terminated" else "terminated"
+    meaning = "nothing is earned after their last decision"
+    if ends == "truncated":
+        meaning = "the future after their last decision counts and is unknown"
+    which = "episodes without that flag" if roles["truncated"] else "no end flags: all episodes"
+    return [f"{which} count as {ends}, so {meaning}; pass --ends {other} if that is wrong"]
+
+
+def _parts(
+    log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
+) -> Iterator[Dataset]:
+    builder, chunks = Builder(log, reading, report, provenance), Chunks(reading, report)
+    obs = reading.dtype.itemsize * max(1, int(np.prod(reading.shape)))
+    copies = 2 if reading.roles["next_observation"] else 1
+    masks = len(reading.actions) if reading.roles["legal"] else 0
+    limit = max(1, PART_BYTES // (copies * (obs + masks) + _ROW_BYTES))  # rows of a part
+    tables = (
+        _whole_episodes((chunk for _, chunk in chunks.read(log)), limit)
+        if reading.interleaved is None
+        else _grouped(log, chunks, reading.interleaved, limit)
+    )
+    empty = True
+    for table, first, last in tables:
+        part = builder.part(table, first, last)
+        if part is not None:
+            empty = False
+            yield part
+    reading.notes.extend(builder.notes())
+    if empty:
+        report.fatal("empty file", "holds no decision; a log needs one row per decision")
+
+
+def _grouped(log: Log, chunks: Chunks, interleaved: Interleaved, limit: int) -> Iterator[_Table]:
+    """The rows of each episode brought together, by way of temporary files.
+
+    From then on the report takes row numbers of the new order.
+    """
+    roles, report = chunks.roles, chunks.report
+    name, (begins, again) = roles.one("episode"), interleaved.rows
+    if not roles["time"] and not roles["terminated"]:
+        report.fatal(
+            "split episode",
+            f"{report.place(again)}: episode {_cell(log, name, again)} of column {name!r} begins "
+            f"here again, after {report.place(begins)}; if these rows belong together, pass --time "
+            "NAME, by which they are ordered",
+        )
+    rows, example, chunk = 0, "?", Chunk()
+    files: dict[str, Any] = {}
+    try:
+        with ExitStack() as stack:
+            for batch, chunk in chunks.read(log):
+                _spill(chunk, files, stack)
+                if rows <= again < rows + len(batch):
+                    example = shown(batch.column(name), again - rows)
+                rows += len(batch)
+            by = f"by {roles.one('time')!r}" if roles["time"] else "as they stand"
+            chunks.reading.notes.append(
+                f"rows are grouped by {name!r} and ordered {by}, since those of an episode do not "
+                f"stand together: {example} begins in {report.place(begins)} and again in "
+                f"{report.place(again)}"
+            )
+            columns, episode = {}, interleaved.episode[:rows]
+            for column, file in files.items():
+                file.flush()
+                mapped = np.memmap(file, chunk[column].dtype, "r")
+                columns[column] = mapped.reshape(-1, *chunk[column].shape[1:])
+            # By episode, then by time, rows without one last, else as they stand in the file.
+            times = (columns["time"], ~columns["timed"]) if roles["time"] else ()
+            order, place = np.lexsort((*times, episode)), report.place
+            report.place = lambda row: place(int(order[row]))
+            yield from _in_episodes(columns, episode, order, limit)
+    except OSError as error:
+        raise ValueError(
+            f"{log.path}: grouping its rows by episode needs room for temporary files in "
+            f"{tempfile.gettempdir()} ({error.strerror}); set TMPDIR to a folder with more"
+        ) from None
+
+
+def _spill(chunk: Chunk, files: dict[str, Any], stack: ExitStack) -> None:
+    """Append columns to temporary files, one each, which go with the process."""
+    for name, column in chunk.items():
+        if name not in files:
+            files[name] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        files[name].write(np.ascontiguousarray(column).data)
+
+
+def _cell(log: Log, name: str, row: int) -> str:
+    """Of a log that is refused for it, so that reading on to the row is no pass more."""
+    for batch in log.batches([name]):
+        if row < len(batch):
+            return shown(batch.column(name), row)
+        row -= len(batch)
+    return "?"
+
+
+def _in_episodes(
+    columns: Chunk, episode: np.ndarray, order: np.ndarray, limit: int
+) -> Iterator[_Table]:
+    """Tables of about `limit` rows, which are numbered in the new order."""
+    episode, rows = episode[order], len(order)
+    starts = np.append(True, episode[1:] != episode[:-1])
+    offsets = np.append(np.flatnonzero(starts), rows)
+    begin = 0
+    while begin < rows:  # at least one episode, more up to the limit
+        at = int(offsets.searchsorted(begin + limit, side="right")) - 1
+        stop = int(offsets[max(at, int(offsets.searchsorted(begin)) + 1)])
+        table = {name: column[order[begin:stop]] for name, column in columns.items()}
+        yield {**table, "start": starts[begin:stop]}, begin, stop == rows
+        begin = stop
+
+
+def _whole_episodes(chunks: Iterable[Chunk], limit: int) -> Iterator[_Table]:
+    """The same of chunks with a column `start`, whose episodes stand together."""
+    held: list[Chunk] = []
+    first = rows = 0  # number of the first row held, and how many are held
+    last_start = 0  # number of the row where the last episode begins
+    for chunk in chunks:
+        starts = np.flatnonzero(chunk["start"])
+        if len(starts):
+            last_start = first + rows + int(starts[-1])
+        held.append(chunk)
+        rows += len(chunk["start"])
+        if rows >= limit and last_start > first:
+            table = _joined(held)
+            stop = last_start - first
+            yield {name: column[:stop] for name, column in table.items()}, first, False
+            held = [{name: column[stop:].copy() for name, column in table.items()}]
+            first, rows = last_start, rows - stop
+            del table
+    if rows:
+        yield _joined(held), first, True
+
+
+def _joined(held: list[Chunk]) -> Chunk:
+    if len(held) == 1:
+        return held[0]
+    table = {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}
+    held.clear()
+    return table

@@ -1,14 +1,6 @@
-"""Batches of a log to NumPy columns, one entry per row, and tables of whole episodes made of them.
+"""Batches of a log to NumPy columns, one entry per row."""
 
-Where the rows of an episode do not stand together, columns are spilled into temporary files and
-tables gathered from them. In memory stay a few numbers per row, and the table at hand.
-"""
-
-from __future__ import annotations
-
-import tempfile
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +8,12 @@ import pyarrow.compute as pc
 
 from rbve.data.features import OTHER, Feature, is_finite32
 from rbve.data.logs import values
+from rbve.data.logs.resolve import Log
 from rbve.data.logs.roles import ROLES, Chunk
 from rbve.data.logs.survey import Reading
-from rbve.data.logs.values import Runs, is_array
 from rbve.data.source import Report
 
 _Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
-Table = tuple[Chunk, int, bool]  # whole episodes, number of their first row, whether they are last
 
 
 class Chunks:
@@ -33,25 +24,27 @@ class Chunks:
         self.roles = reading.roles
         self._action_index = {name: index for index, name in enumerate(reading.actions)}
         self._mask_columns = {role: self._mask_order(role) for role in ("legal", "next_legal")}
-        self._runs = Runs()
+        self._runs = values.Runs()
         self._before = (True, True)  # the row before ended an episode; was a final one
 
-    def chunk(self, batch: pa.RecordBatch, first: int) -> Chunk:
-        """The columns of all roles; `first` is the number of the batch's first row."""
-        with np.errstate(invalid="ignore", over="ignore"):
+    def read(self, log: Log) -> Iterator[tuple[pa.RecordBatch, Chunk]]:
+        """Batches and the columns of all roles in them."""
+        rows = 0
+        for batch in log.batches(self.roles.in_use):
             chunk: Chunk = {}
-            for role in ROLES:
-                if self.roles[role]:
-                    chunk |= getattr(self, f"_{ROLES[role].kind}")(role, batch, first)
-            return chunk
+            with np.errstate(invalid="ignore", over="ignore"):
+                for role in ROLES:
+                    if self.roles[role]:
+                        chunk |= getattr(self, f"_{ROLES[role].kind}")(role, batch, rows)
+            if self.roles.cut == "flags":
+                chunk["start"] = self._after_ends(chunk)
+            elif self.roles.cut != "ids":
+                chunk["start"] = np.ones(len(batch), bool)
+            yield batch, chunk
+            rows += len(batch)
 
-    def starts(self, batch: pa.RecordBatch, chunk: Chunk) -> np.ndarray:
-        """(N,) bool, which rows begin an episode."""
-        if self.roles["episode"]:
-            return self._runs.starts(values.comparable(batch.column(self.roles.one("episode"))))
-        if self.roles.cut != "flags":
-            return np.ones(len(batch), bool)
-        # After each end, and after the final row that may follow it.
+    def _after_ends(self, chunk: Chunk) -> np.ndarray:
+        """(N,) bool, which rows come after an end, and after the final row that may follow it."""
         final = ~chunk["decided"]
         flags = [chunk[name] for name in ("terminated", "truncated") if name in chunk]
         ended = np.any([final, *flags], axis=0)
@@ -64,10 +57,10 @@ class Chunks:
 
     def _id(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
         name = self.roles.one(role)
-        empty = ~values.present(values.comparable(batch.column(name)))
+        ids = values.comparable(batch.column(name))
         text = f"column {name!r} is empty; every row needs its episode's id"
-        self.report.rows("empty episode id", empty, first, text)
-        return {}
+        self.report.rows("empty episode id", ~values.present(ids), first, text)
+        return {"start": self._runs.starts(ids)}
 
     def _time(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
         times, known = values.numbers(batch.column(self.roles.one(role)))
@@ -97,7 +90,7 @@ class Chunks:
     def _arrays(self, column: pa.Array) -> _Columns:
         """(values, 0 where one is at fault, else −1; whether anything was observed)."""
         column = values.plain(column)
-        if is_array(column.type):
+        if values.is_array(column.type):
             obs, seen, wrong = values.arrays(column, self.reading.shape, self.reading.dtype)
         else:  # observations of one number
             numbers, seen = values.numbers(column)
@@ -156,7 +149,7 @@ class Chunks:
     def _mask(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
         """(N, actions) legal actions, all where a row says nothing; which rows say something."""
         names, width = self.roles[role], len(self.reading.actions)
-        if len(names) == 1 and is_array(batch.column(names[0]).type):
+        if len(names) == 1 and values.is_array(batch.column(names[0]).type):
             column = values.plain(batch.column(names[0]))
             cells, known, odd = values.arrays(column, (width,), np.dtype(np.float64))
             on = cells == 1
@@ -219,76 +212,3 @@ def shown(column: pa.Array, row: int) -> str:
     except ValueError:  # times Python has no type for
         text = str(column[row : row + 1].cast(pa.string())[0])
     return text if len(text) <= 40 else f"{text[:40]}..."
-
-
-class Spilled:
-    """Columns of all rows in temporary files, which go with the process."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, tuple[Any, np.dtype, tuple[int, ...]]] = {}
-
-    def add(self, chunk: Chunk) -> None:
-        for name, column in chunk.items():
-            if name not in self.files:
-                file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the rest
-                self.files[name] = (file, column.dtype, column.shape[1:])
-            self.files[name][0].write(np.ascontiguousarray(column).data)
-
-    def columns(self) -> Chunk:
-        """Mapped from the files."""
-        for file, *_ in self.files.values():
-            file.flush()
-        return {
-            name: np.memmap(file, dtype, "r").reshape(-1, *shape)
-            for name, (file, dtype, shape) in self.files.items()
-        }
-
-    def close(self) -> None:
-        for file, *_ in self.files.values():
-            file.close()
-
-
-def in_episodes(
-    columns: Chunk, episode: np.ndarray, order: np.ndarray, limit: int
-) -> Iterator[Table]:
-    """Tables of about `limit` rows, which are numbered in the new order."""
-    episode, rows = episode[order], len(order)
-    starts = np.append(True, episode[1:] != episode[:-1])
-    offsets = np.append(np.flatnonzero(starts), rows)
-    begin = 0
-    while begin < rows:  # at least one episode, more up to the limit
-        at = int(offsets.searchsorted(begin + limit, side="right")) - 1
-        stop = int(offsets[max(at, int(offsets.searchsorted(begin)) + 1)])
-        table = {name: column[order[begin:stop]] for name, column in columns.items()}
-        yield {**table, "start": starts[begin:stop]}, begin, stop == rows
-        begin = stop
-
-
-def whole_episodes(chunks: Iterable[Chunk], limit: int) -> Iterator[Table]:
-    """The same of chunks with a column `start`, whose episodes stand together."""
-    held: list[Chunk] = []
-    first = rows = 0  # number of the first row held, and how many are held
-    last_start = 0  # number of the row where the last episode begins
-    for chunk in chunks:
-        starts = np.flatnonzero(chunk["start"])
-        if len(starts):
-            last_start = first + rows + int(starts[-1])
-        held.append(chunk)
-        rows += len(chunk["start"])
-        if rows >= limit and last_start > first:
-            table = _joined(held)
-            stop = last_start - first
-            yield {name: column[:stop] for name, column in table.items()}, first, False
-            held = [{name: column[stop:].copy() for name, column in table.items()}]
-            first, rows = last_start, rows - stop
-            del table
-    if rows:
-        yield _joined(held), first, True
-
-
-def _joined(held: list[Chunk]) -> Chunk:
-    if len(held) == 1:
-        return held[0]
-    table = {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}
-    held.clear()
-    return table

@@ -1,21 +1,25 @@
 """The options against the columns a log has: which column plays which role, and whether it can."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, product
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 
+from rbve.data.features import Features
+from rbve.data.logs import values
 from rbve.data.logs.roles import ROLES, Kind, LogOptions, Roles
-from rbve.data.logs.table import Log
-from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number, is_time
+from rbve.data.logs.text import TextColumn
 from rbve.data.source import Report
 from rbve.registry import did_you_mean
 
+# What Arrow, and Python beneath it, raise on files that are not what they claim.
+DAMAGE = (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError, EOFError)
 # What data frames call a column of row numbers they add.
 _INDICES = ("", "__index_level_0__")
+_UNFIT = ("nested", "temporal", "binary", "large_binary", "fixed_size_binary")
 # Names of columns that give the outcome away if they slip into the observation.
 _TELLTALE = {
     "terminated": ("done", "terminal", "is_terminal"),
@@ -23,6 +27,36 @@ _TELLTALE = {
     "episode_return": ("return",),
     "next_observation": ("next_obs", "next_state"),
 }
+
+
+class Own(NamedTuple):
+    """What a log written by this library says about itself."""
+
+    actions: tuple[str, ...]
+    observation: tuple[str, ...]  # columns, one per feature, or the one of arrays
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    features: Features | None
+    provenance: dict[str, Any]
+
+
+class Log(Protocol):
+    """What a file format has to offer."""
+
+    path: Path
+    format: str
+    names: list[str]  # of columns, in the file's order
+    types: dict[str, pa.DataType]  # of those columns whose type is known
+    texts: dict[str, TextColumn]  # of a file without types, whose types the survey settles
+    notes: list[str]  # what was assumed
+    own: Own | None
+    shape: tuple[int, ...] | None  # of arrays, where the file says so
+    total: int  # what position() reaches
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Rows of the columns, as texts where types are not settled yet."""
+
+    def position(self) -> int: ...
 
 
 def flag(role: str) -> str:
@@ -84,7 +118,7 @@ class Resolver:
         names = self.log.names
         known = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
         text = f"no column {name!r}.{did_you_mean(name, names)} Columns: {known}; {remedy}"
-        if len(names) == 1 and not self.log.typed:
+        if len(names) == 1 and self.log.texts:
             text += ", or --delimiter if another sign separates the fields"
         return text
 
@@ -124,10 +158,8 @@ class Resolver:
 
     def _next_observation(self) -> tuple[str, ...]:
         patterns = self.options.next_observation
-        if patterns == ("",):
-            return ()
         if patterns:
-            return self._expand("next_observation", patterns, [])
+            return () if patterns == ("",) else self._expand("next_observation", patterns, [])
         if "next_observation" in self.log.names:
             return ("next_observation",)
         return self._starting("next_observation_")
@@ -140,7 +172,7 @@ class Resolver:
         if not names:
             text = "no column is left as observation; pass --observation NAME ..."
             self.report.fatal("missing column", text)
-        arrays = [name for name in names if is_array(self.log.types.get(name))]
+        arrays = [name for name in names if values.is_array(self.log.types.get(name))]
         if arrays and len(names) > 1:
             self.report.fatal(
                 "mixed types",
@@ -151,13 +183,14 @@ class Resolver:
 
     def _rest(self, taken: list[str]) -> tuple[str, ...]:
         """Every column without another use."""
-        if is_array(self.log.types.get("observation")):
+        if values.is_array(self.log.types.get("observation")):
             return ("observation",)
         rest = [name for name in self.log.names if name not in taken]
         if set(rest) & set(_INDICES):
             rest = [name for name in rest if name not in _INDICES]
             self.notes.append("left out: a column without a name, which data frames number rows by")
-        unfit = [name for name in rest if not _is_scalar(self.log.types.get(name))]
+        types = {name: kind for name in rest if (kind := self.log.types.get(name)) is not None}
+        unfit = [n for n in types if any(getattr(pa.types, f"is_{u}")(types[n]) for u in _UNFIT)]
         names = [name for name in rest if name not in unfit]
         if names:
             taking = ", ".join(names)
@@ -203,25 +236,18 @@ class Resolver:
         return "flags"
 
 
-def _is_scalar(kind: pa.DataType | None) -> bool:
-    """Whether a column can be one number or category of an observation."""
-    bytes_too = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    unfit = (pa.types.is_nested, pa.types.is_temporal, *bytes_too)
-    return kind is None or not any(is_unfit(kind) for is_unfit in unfit)
-
-
 def _is_word(kind: pa.DataType) -> bool:
-    return is_number(kind) or is_category(kind)
+    return values.is_number(kind) or values.is_category(kind)
 
 
 # Types that may hold what is meant, and what to say of others. Values are checked row by row.
 _FITS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
-    "id": (lambda kind: _is_word(kind) or is_time(kind), "one id in each row"),
-    "time": (lambda kind: is_number(kind) or is_time(kind), "numbers or times"),
-    "amount": (is_number, "numbers"),
+    "id": (lambda kind: _is_word(kind) or values.is_time(kind), "one id in each row"),
+    "time": (lambda kind: values.is_number(kind) or values.is_time(kind), "numbers or times"),
+    "amount": (values.is_number, "numbers"),
     "flag": (_is_word, "0 and 1, or true and false"),
     "decision": (_is_word, "ids or names of actions"),
-    "mask": (is_mask, "arrays of 0 and 1, or a prefix such as 'legal_*' instead"),
+    "mask": (values.is_mask, "arrays of 0 and 1, or a prefix such as 'legal_*' instead"),
 }
 
 
@@ -230,7 +256,7 @@ def refuse_unfit(log: Log, roles: Roles, report: Report) -> None:
     for kind in _FITS:
         for role, column in roles.of_kind(kind):
             fits, needed = _FITS["flag" if roles.suffixes.get(role) else kind]
-            if not fits(bare(log.types[column])):
+            if not fits(values.bare(log.types[column])):
                 report.fatal(
                     "mixed types",
                     f"column {column!r} holds {log.types[column]}, and needs {needed}; convert it "

@@ -1,12 +1,8 @@
 """What a user says about a log: which column is what, and how values are read.
 
-A field of LogColumns is a role of a column: its flag and all that follows.
-
-A new role is one more field. Its kind says which types fit and how cells are read; `accepts`
-checks the values of decisions, `enter` puts them into the Dataset.
+A new role is one more field of LogColumns, which is its flag too. Its kind says which types fit and
+how cells are read; `accepts` checks the values of decisions, `enter` puts them into the Dataset.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
@@ -43,15 +39,9 @@ class Assembly:
     known: np.ndarray  # (E,) bool, the final observation is known
     own: bool  # the log was written by this library
 
-    @property
-    def added(self) -> np.ndarray:
-        """The dataset's rows that the log does not have."""
-        return self.last[~self.final]
-
-    @property
-    def before_added(self) -> np.ndarray:
-        """The log's rows of the decisions before them."""
-        return self.ends[~self.final]
+    def __post_init__(self) -> None:
+        self.added = self.last[~self.final]  # the dataset's rows that the log does not have
+        self.before_added = self.ends[~self.final]  # the log's rows of the decisions before them
 
 
 def _enter_observation(rows: Assembly, name: str) -> None:
@@ -202,30 +192,34 @@ class LogOptions(LogColumns):
     clip: float = 10.0  # deviations at which standardised numbers are cut; inf: they are not
 
     def __post_init__(self) -> None:
-        if self.ends not in (None, *get_args(_Ends)):
-            raise ValueError(f"ends must be 'terminated', 'truncated' or 'each'; got {self.ends!r}")
-        if self.missing not in get_args(Missing):
-            raise ValueError(
-                f"missing must be 'error', 'mean' or 'indicator'; got {self.missing!r}"
-            )
-        if self.rare < 0:
-            raise ValueError(f"rare must be 0 or a number of rows; got {self.rare}")
-        if not self.clip > 0:
-            raise ValueError(f"clip must be a positive number of deviations; got {self.clip}")
+        for name, fits, needs in (
+            (
+                "ends",
+                self.ends in (None, *get_args(_Ends)),
+                "be 'terminated', 'truncated' or 'each'",
+            ),
+            ("missing", self.missing in get_args(Missing), "be 'error', 'mean' or 'indicator'"),
+            ("rare", self.rare >= 0, "be 0 or a number of rows"),
+            ("clip", self.clip > 0, "be a positive number of deviations"),
+            ("decimal", self.decimal in (None, ".", ","), "be '.' or ','"),
+            (
+                "delimiter",
+                self.delimiter is None or self.sign is not None,
+                "be one sign such as ';', or 'tab', and neither a quote nor a line break",
+            ),
+            (
+                "time_format",
+                self.time_format is None or _reads_times(self.time_format),
+                "say how times are written, as in '%d.%m.%Y %H:%M' (day, month, year, hour, "
+                "minute)",
+            ),
+        ):
+            if not fits:
+                raise ValueError(f"{name} must {needs}; got {getattr(self, name)!r}")
         if len(set(self.actions)) != len(self.actions):
             raise ValueError(f"actions must be different names; got {', '.join(self.actions)}")
-        if self.decimal not in (None, ".", ","):
-            raise ValueError(f"decimal must be '.' or ','; got {self.decimal!r}")
-        if self.delimiter is not None:
-            if self.sign is None:
-                raise ValueError(
-                    "delimiter must be one sign such as ';', or 'tab', and neither a quote nor a "
-                    f"line break; got {self.delimiter!r}"
-                )
-            if self.sign == self.decimal:
-                raise ValueError(f"delimiter and decimal cannot both be {self.decimal!r}")
-        if self.time_format is not None:
-            _check_time_format(self.time_format)
+        if self.sign is not None and self.sign == self.decimal:
+            raise ValueError(f"delimiter and decimal cannot both be {self.decimal!r}")
 
     @property
     def sign(self) -> str | None:
@@ -239,18 +233,12 @@ class LogOptions(LogColumns):
         return "truncated" if self.ends == "truncated" else "terminated"
 
 
-def _check_time_format(text: str) -> None:
-    """Refuse what no time can be read with."""
+def _reads_times(text: str) -> bool:
     try:
         datetime.strptime(_EXAMPLE.strftime(text), text)
-        fits = "%" in text.replace("%%", "")
     except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            "time_format must say how times are written, as in '%d.%m.%Y %H:%M' (day, month, year, "
-            f"hour, minute); got {text!r}"
-        )
+        return False
+    return "%" in text.replace("%%", "")
 
 
 @dataclass(frozen=True)

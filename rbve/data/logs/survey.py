@@ -1,22 +1,24 @@
 """The first pass over a log: types, statistics, categories, actions and the order of rows."""
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.features import Features
+from rbve.data.features import OTHER, Feature, Features
 from rbve.data.logs import values
-from rbve.data.logs.infer import MAX_ACTIONS, Ids, Inference, Numbers, Words
-from rbve.data.logs.resolve import refuse_unfit
+from rbve.data.logs.resolve import Log, refuse_unfit
 from rbve.data.logs.roles import LogOptions, Roles
-from rbve.data.logs.table import TextLog
-from rbve.data.logs.types import Settler, TextColumn, cleaned
+from rbve.data.logs.text import settled_types
+from rbve.data.logs.values import MAX_ACTIONS, EpisodeOrder, Ids, Interleaved, Numbers, Words
+from rbve.data.source import Report
+
+_EXACT = 2.0**53  # whole numbers beyond it are not all float64
+_MAX_CATEGORIES = 1000
+MAX_RARE = 100_000  # names counted to find out which are rare
 
 
 @dataclass(frozen=True)
@@ -30,37 +32,73 @@ class Reading:
     shape: tuple[int, ...]
     dtype: np.dtype
     features: Features | None  # None: observations are arrays
-    interleaved: values.Interleaved | None  # None: the rows of each episode stand together
-    notes: list[str] = field(default_factory=list)
+    interleaved: Interleaved | None  # None: the rows of each episode stand together
+    notes: list[str]
     own: bool = False  # the log was written by this library, which says what it holds
 
 
-class Survey(Inference):
-    """Gathers what the columns hold, in one pass over all rows."""
+class Survey:
+    """Figures of the columns, gathered in one pass over all rows, and what follows from them."""
+
+    def __init__(
+        self, log: Log, roles: Roles, options: LogOptions, report: Report, notes: list[str]
+    ) -> None:
+        self.log, self.roles, self.options, self.report = log, roles, options, report
+        self.notes = notes
+        self.numbers: dict[str, Numbers] = {}  # by column
+        self.words: dict[str, Words] = {}
+        self.ids: dict[str, Ids] = {}
+        self.order = EpisodeOrder()
+        self.gaps: set[str] = set()  # columns without a value in the row of a decision
+        self.rows = 0
+        self._observed = [*roles["observation"], *roles["next_observation"]]
+        self.array = values.is_array(log.types.get(roles.one("observation")))
+        self._no_action = f"column {roles.one('action')!r} holds no action at all"
+        # Names of a column's categories that are counted, at most.
+        self._most_names = MAX_RARE if options.rare else _MAX_CATEGORIES
+        self._indicated = options.missing == "indicator" and not self.array
+
+    def _is_number(self, name: str) -> bool:
+        return values.is_number(self.log.types[name])
+
+    def _pairs(self) -> Iterator[list[str]]:
+        """The columns of each feature: of the observation, and of the next one if there is."""
+        both = filter(None, (self.roles["observation"], self.roles["next_observation"]))
+        yield from map(list, zip(*both, strict=True))
+
+    def _is_words(self, pair: list[str]) -> bool:
+        kinds = (self.log.types[name] for name in pair)
+        return pair[0] in self.options.categorical or any(map(values.is_category, kinds))
 
     def reading(self) -> Reading:
         """Read the file once; refuses types or values that do not suit their columns' roles."""
-        if isinstance(self.log, TextLog):
-            self._read_texts(self.log)
+        texts = self.log.texts
+        if not texts:
             self._refuse_types()
-        else:
-            self._refuse_types()
-            self._read_values()
+        self._gather()
         if not self.rows:
-            self.report.fatal("empty file", "holds no row; a log needs one row per decision")
+            self.report.stop()
+            rows = "a header and no row; a log needs decisions"
+            self.report.fatal(
+                "empty file",
+                f"holds {rows if texts else 'no row; a log needs one row per decision'}",
+            )
+        if texts:
+            self.log.types = settled_types(texts, self.roles, self.options, self.report)
+            for name, kind in self.log.types.items():
+                if name in self.words and kind != pa.string():
+                    spelled = pa.array(self.words[name].names, pa.string())
+                    self.words[name] = self.words[name].renamed(texts[name].cast(spelled, kind))
+            self._refuse_types()
         actions, by_id = self._action_set()
         features = None if self.array else Features(tuple(map(self._feature, self._pairs())))
-        return Reading(
-            roles=self.roles,
-            options=self.options,
-            actions=actions,
-            by_id=by_id,
-            shape=self._array_shape() if features is None else (len(features.columns),),
-            dtype=self._array_dtype() if features is None else self._dtype(),
-            features=features,
-            interleaved=self.order.interleaved(),
-            notes=self.notes,
+        shape, dtype = (
+            (self._array_shape(), self._array_dtype())
+            if features is None
+            else ((len(features.columns),), self._dtype())
         )
+        facts = (actions, by_id, shape, dtype, features)
+        return Reading(self.roles, self.options, *facts, self.order.interleaved(), self.notes)
 
     def _refuse_types(self) -> None:
         refuse_unfit(self.log, self.roles, self.report)
@@ -90,99 +128,50 @@ class Survey(Inference):
                     f"{', '.join(self.roles['observation'])}",
                 )
 
-    # The pass, over values with types or over texts
-
-    def _read_values(self) -> None:
+    def _gather(self) -> None:
+        """Of a column of texts, which may turn out as numbers or names, figures of both."""
+        roles, texts = self.roles, self.log.texts
         for pair in () if self.array else self._pairs():
-            if self._is_words(pair):
-                self.words |= {name: Words(self._most_names) for name in pair}
-            else:
+            if texts or not self._is_words(pair):
                 self.numbers |= {name: Numbers() for name in pair}
-        for name in () if self.options.actions else self.roles.decisions:
-            if self._is_number(name):
+            if texts or self._is_words(pair):
+                self.words |= {name: Words(self._most_names) for name in pair}
+        for name in () if self.options.actions else roles.decisions:
+            if texts or self._is_number(name):
                 self.ids[name] = Ids()
-            else:
+            if texts or not self._is_number(name):
                 self.words[name] = Words(MAX_ACTIONS)
-        gathered: list[tuple[str, Any]] = [
-            item for each in (self.numbers, self.words, self.ids) for item in each.items()
-        ]
-        columns = [*(name for name, _ in gathered), *self.roles["episode"]]
-        columns += self.roles["action"] if self._indicated else ()
-        for batch in self.log.batches(list(dict.fromkeys(columns)) or [self.roles.one("action")]):
-            self.rows += len(batch)
-            for name, gather in gathered:
-                gather.add(batch.column(name))
-            for name in self.roles["episode"]:
-                self.order.add(values.comparable(batch.column(name)))
-            if self._indicated:
-                cells = {
-                    name: values.without_nan(values.plain(batch.column(name)))
-                    for name in self._observed
-                }
-                self._note_gaps(batch.column(self.roles.one("action")), cells)
-        self.mask_width = self._mask_width()
-
-    def _read_texts(self, log: TextLog) -> None:
-        names, time = self.roles.in_use, self.roles["time"]
-        for name in names:
-            format = self.options.time_format if name in time else None
-            log.columns[name] = TextColumn(self.options.decimal or ".", format)
-        self.numbers = {name: Numbers() for name in self._observed}
-        self.words = {name: Words(self._most_names) for name in self._observed}
-        if not self.options.actions:
-            self.ids = {name: Ids() for name in self.roles.decisions}
-            self.words |= {name: Words(MAX_ACTIONS) for name in self.roles.decisions}
-        for block in log.texts(names):
-            texts = {name: cleaned(block.column(name)) for name in names}
-            self._add_texts(texts, log.columns)
-            self.rows += len(block)
-        if not self.rows:
-            self.report.stop()
-            self.report.fatal("empty file", "holds a header and no row; a log needs decisions")
-        settler = Settler(self.roles, self.options, self.report)
-        log.types = {name: settler.type(name, log.columns[name]) for name in names}
-        if settler.unread:
-            self.report.unreadable("mixed types", "; ".join(settler.unread))
-        self.report.stop()
-        for name, words in self.words.items():
-            if log.types[name] != pa.string():
-                spelled = pa.array(words.names, pa.string())
-                self.words[name] = words.renamed(log.columns[name].cast(spelled, log.types[name]))
-
-    def _add_texts(self, texts: dict[str, pa.Array], columns: dict[str, TextColumn]) -> None:
-        for name, column in texts.items():
-            seen = columns[name]
-            cells = seen.add(column, self.rows)
-            if cells is not None:
+        names, action = roles.in_use, roles.one("action")
+        counted = set(self.words)  # columns whose numbers are names, or may turn out to be
+        if texts:
+            pairs = [pair for pair in self._pairs() if pair[0] in self.options.categorical]
+            counted = {name for _, name in roles.of_kind("id", "flag", "mask", "decision")}
+            counted.update(*pairs, self._observed if roles["next_observation"] else ())
+            for name in roles["time"]:
+                texts[name].format = self.options.time_format
+        else:
+            figures = (*self.numbers, *self.words, *self.ids)
+            more = (*roles["episode"], *([action] if self._indicated else ()))
+            names = list(dict.fromkeys([*figures, *more])) or [action]
+        for batch in self.log.batches(names):
+            for name in names:
+                column = batch.column(name)
+                cells = texts[name].add(column, self.rows) if texts else column
                 for numbers in (self.numbers, self.ids):
-                    if name in numbers:
+                    if name in numbers and cells is not None:
                         numbers[name].add(cells)
-            if name in self.words:
-                self.words[name].gaps |= column.null_count > 0
-                if cells is None or name in self._counted:
-                    self.words[name].add(column)
-            if name in self.roles["episode"]:
-                self.order.add(column, cells)
-            if self._indicated and cells is not None and name in self._observed:
-                texts[name] = values.without_nan(cells)
-        if self._indicated:
-            self._note_gaps(texts[self.roles.one("action")], texts)
-
-    @cached_property
-    def _counted(self) -> set[str]:
-        """Columns of a text file whose numbers may turn out to be names."""
-        declared = {
-            name for pair in self._pairs() if pair[0] in self.options.categorical for name in pair
-        }
-        roles = {name for _, name in self.roles.of_kind("id", "flag", "mask", "decision")}
-        return declared | roles | (set(self._observed) if self.roles["next_observation"] else set())
-
-    def _note_gaps(self, actions: pa.Array, cells: dict[str, pa.Array]) -> None:
-        """Final rows do not count: they may lack their observation as a whole."""
-        decided = values.present(actions)
-        for name in self.roles["observation"]:
-            if (decided & ~values.present(cells[name])).any():
-                self.gaps.add(name)
+                if name in self.words:
+                    self.words[name].gaps |= column.null_count > 0
+                    if cells is None or name in counted:
+                        self.words[name].add(column)
+                if name in roles["episode"]:
+                    self.order.add(values.comparable(column), cells if texts else None)
+                if self._indicated and name in roles["observation"]:
+                    known = values.without_nan(values.plain(column if cells is None else cells))
+                    # Final rows do not count: they may lack their observation as a whole.
+                    gap = values.present(batch.column(action)) & ~values.present(known)
+                    self.gaps |= {name} if gap.any() else set()
+            self.rows += len(batch)
 
     # Arrays, of which the first is read
 
@@ -211,3 +200,126 @@ class Survey(Inference):
         if pa.types.is_boolean(kind):
             return np.dtype(np.bool_)
         return values.to_numpy(pa.array([], kind)).dtype
+
+    # Actions
+
+    def _action_set(self) -> tuple[tuple[str, ...], bool]:
+        """(names, whether they are ids)."""
+        if self.options.actions:
+            return self.options.actions, False
+        if self._is_number(self.roles.one("action")):
+            return self._id_set([self.ids[name] for name in self.roles.decisions])
+        names = sorted(set().union(*(self.words[name].names for name in self.roles.decisions)))
+        if len(names) > MAX_ACTIONS:
+            self.report.fatal(
+                "too many actions",
+                f"column {self.roles.one('action')!r} holds more than {MAX_ACTIONS} different "
+                "names; is it the action? Declare the set with --actions if so",
+            )
+        if not names:
+            self.report.fatal("bad action", self._no_action)
+        suffixes = self.roles.suffixes["legal"]
+        return suffixes if set(names) <= set(suffixes) else tuple(names), False
+
+    def _id_set(self, gathered: list[Ids]) -> tuple[tuple[str, ...], bool]:
+        occurs = np.any([each.occurs for each in gathered], axis=0)
+        beyond = max(each.beyond for each in gathered)
+        if beyond >= MAX_ACTIONS:
+            self.report.fault(
+                "too many actions",
+                f"column {self.roles.one('action')!r} holds action {beyond:.0f}; at most "
+                f"{MAX_ACTIONS} actions are inferred. Is it the action? Declare the set with "
+                "--actions if so",
+            )
+        if not occurs.any():
+            self.report.fatal("bad action", self._no_action)
+        count = int(np.flatnonzero(occurs)[-1]) + 1
+        suffixes = self.roles.suffixes["legal"]
+        if set(suffixes) == set(map(str, range(len(suffixes)))):
+            count = max(count, len(suffixes))
+        elif set(map(str, np.flatnonzero(occurs))) <= set(suffixes):
+            return suffixes, False  # the masks name the set
+        count = max(count, self._mask_width())  # masks know actions that were never taken
+        missing = np.flatnonzero(~occurs[:count])
+        if len(missing):
+            ids = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+            held = " ".join(map(str, np.flatnonzero(occurs)[:10]))
+            self.notes.append(
+                f"action ids {ids} never occur, though ids reach {count - 1}: the set has {count} "
+                f"actions; declare it to leave them out (--actions {held}"
+                f"{' ...' if occurs.sum() > 10 else ''})"
+            )
+        return tuple(map(str, range(count))), True
+
+    # Observations
+
+    def _feature(self, pair: list[str]) -> Feature:
+        """Statistics are those of the decisions; ranges and names those of both columns."""
+        name, missing = pair[0], self.options.missing
+        if missing == "indicator" and name not in self.gaps:
+            missing = "mean"
+        if self._is_words(pair):
+            levels = self._levels(name, [self.words[each] for each in pair])
+            other = self.options.rare > 0
+            return Feature(name, "category", categories=levels, missing=missing, other=other)
+        feature = self.numbers[name].feature(name)
+        if known := [self.numbers[each] for each in pair if self.numbers[each].count]:
+            low, high = min(each.low for each in known), max(each.high for each in known)
+            feature = replace(feature, low=low, high=high)
+        return replace(feature, clip=self.options.clip, missing=missing)
+
+    def _levels(self, name: str, gathered: list[Words]) -> tuple[str, ...]:
+        counts = sum((each.names for each in gathered), Counter[str]())
+        names = {each for each in counts if counts[each] >= self.options.rare}
+        if pooled := len(counts) - len(names):
+            self.notes.append(
+                f"column {name!r}: {pooled} of {len(counts)} categories are in fewer than "
+                f"{self.options.rare} rows and become {OTHER!r}"
+            )
+        if len(names) > _MAX_CATEGORIES or len(counts) > self._most_names:
+            limit = _MAX_CATEGORIES if len(names) > _MAX_CATEGORIES else self._most_names
+            more = "more" if self.options.rare else "the rare ones"
+            self.report.fault(
+                "too many categories",
+                f"column {name!r} holds more than {limit} different texts; leave it out of "
+                f"--observation, or pool {more} with --rare N",
+            )
+            names = set(sorted(names)[:_MAX_CATEGORIES])
+        if names and all(map(_looks_numeric, names)) and values.is_category(self.log.types[name]):
+            self.notes.append(
+                f"column {name!r} holds numbers as text ({min(names)!r}) and is taken as "
+                "categories; convert it if they are quantities"
+            )
+        return (*sorted(names - {OTHER}), *([OTHER] if pooled or OTHER in names else []))
+
+    def _dtype(self) -> np.dtype:
+        """One that holds every column: their common type, else float32 if exact, else float64."""
+        kinds = {self.log.types[name] for name in self._observed}
+        stats = {n: self.numbers[n] for p in self._pairs() if not self._is_words(p) for n in p}
+        all_numbers = len(stats) == len(self._observed)
+        gathered = [stats.get(name) or self.words[name] for name in self._observed]
+        gaps = any(each.gaps for each in gathered)
+        kind = next(iter(kinds))
+        holds = pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not gaps)
+        if not self.log.texts and len(kinds) == 1 and all_numbers and holds:
+            return np.dtype(kind.to_pandas_dtype())
+        whole = [name for name in stats if pa.types.is_integer(self.log.types[name])]
+        huge = [name for name in whole if stats[name].largest > _EXACT]
+        if all(each.single for each in stats.values()) and not huge:
+            return np.dtype(np.float32)
+        if huge and all_numbers and kinds == {pa.int64()} and not gaps:
+            return np.dtype(np.int64)
+        if huge:
+            self.notes.append(
+                f"column {huge[0]!r} holds whole numbers beyond 2^53, which lose their last digits "
+                "beside other columns; is it an id, to leave out?"
+            )
+        return np.dtype(np.float64)
+
+
+def _looks_numeric(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

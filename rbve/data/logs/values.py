@@ -1,17 +1,18 @@
-"""Arrow types and columns to NumPy columns and which rows hold a value; where ids change."""
-
-from __future__ import annotations
+"""Columns of a log: their types, their values as NumPy arrays, and figures of all their rows."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbve.data.features import category_name
+from rbve.data.features import Feature, category_name
 
+MAX_ACTIONS = 4096  # inferred ones; more can be declared
 _TRUE = pa.array(["true", "t", "yes", "y", "1", "1.0"])
 _FALSE = pa.array(["false", "f", "no", "n", "0", "0.0"])
 
@@ -38,7 +39,6 @@ def is_time(kind: pa.DataType) -> bool:
 
 
 def is_mask(kind: pa.DataType) -> bool:
-    """Arrays of numbers or truth values."""
     return is_array(kind) and (is_number(kind.value_type) or pa.types.is_boolean(kind.value_type))
 
 
@@ -84,8 +84,7 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         column = column.cast(pa.uint8())
     if pa.types.is_temporal(column.type):
         column = _ticks(column)
-    known = present(column)
-    return column.fill_null(0).to_numpy(zero_copy_only=False), known
+    return column.fill_null(0).to_numpy(zero_copy_only=False), present(column)
 
 
 def _ticks(column: pa.Array) -> pa.Array:
@@ -180,6 +179,94 @@ def to_numpy(column: pa.Array) -> np.ndarray:
     if pa.types.is_float16(column.type):  # plain() would widen it
         return column.to_numpy(zero_copy_only=False)
     return np.asarray(numbers(column)[0])
+
+
+@dataclass
+class Numbers:
+    """Mean and deviation, merged batch by batch (Chan et al.), and what types hold the"""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # summed about the mean
+    low: float = math.inf
+    high: float = -math.inf
+    single: bool = True  # all values are float32 numbers
+    gaps: bool = False
+
+    def add(self, column: pa.Array) -> None:
+        cells, known = numbers(column)
+        wide = cells.astype(np.float64)
+        finite = known & np.isfinite(wide)
+        self.gaps |= not finite.all()
+        wide = wide[finite]
+        if not len(wide):
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(wide.mean())
+            squares = float(np.square(wide - mean).sum())
+            total = self.count + len(wide)
+            apart = mean - self.mean
+            self.squares += squares + apart * apart * self.count * len(wide) / total
+            self.mean += apart * len(wide) / total
+            self.single &= bool((wide.astype(np.float32) == wide).all())
+        self.count = total
+        self.low = min(self.low, float(wide.min()))
+        self.high = max(self.high, float(wide.max()))
+
+    @property
+    def largest(self) -> float:
+        return max(-self.low, self.high)
+
+    def feature(self, name: str) -> Feature:
+        """The column as it is standardised."""
+        if not self.count or self.low == self.high:
+            return Feature(name, mean=self.low if self.count else 0.0)
+        scale = math.sqrt(self.squares / self.count) if self.squares >= 0 else math.nan
+        if not (math.isfinite(self.mean) and 0 < scale < math.inf):  # too wide for float64 sums
+            return Feature(name, mean=0.0, scale=self.largest)
+        return Feature(name, mean=self.mean, scale=scale)
+
+
+@dataclass
+class Words:
+    """Different names in a column and how many rows hold them, up to a limit of names."""
+
+    limit: int
+    names: Counter[str] = field(default_factory=Counter)
+    gaps: bool = False
+
+    def add(self, column: pa.Array) -> None:
+        cells = without_nan(plain(column))
+        self.gaps |= cells.null_count > 0
+        if len(self.names) > self.limit:
+            return
+        for each in cells.drop_null().value_counts()[: self.limit + 1].to_pylist():
+            self.names[category_name(each["values"])] += each["counts"]  # one for 9 and 9.0
+
+    def renamed(self, names: pa.Array) -> Self:
+        """With these in the place of the names, in their order; NaN is a gap."""
+        cells = without_nan(names)
+        words = type(self)(self.limit, gaps=self.gaps or cells.null_count > names.null_count)
+        for name, count in zip(cells.to_pylist(), self.names.values(), strict=True):
+            if name is not None:
+                words.names[category_name(name)] += count
+        return words
+
+
+@dataclass
+class Ids:
+    """Which of the possible action ids occur, and the largest number beyond them."""
+
+    occurs: np.ndarray = field(default_factory=lambda: np.zeros(MAX_ACTIONS, bool))
+    beyond: float = -1.0
+
+    def add(self, column: pa.Array) -> None:
+        cells, known = numbers(column)
+        whole = known & (cells >= 0) & (np.floor(cells) == cells)
+        small = whole & (cells < MAX_ACTIONS)
+        self.occurs[cells[small].astype(np.int64)] = True
+        if (whole & ~small).any():
+            self.beyond = max(self.beyond, float(cells[whole & ~small].max()))
 
 
 class Runs:

@@ -1,6 +1,4 @@
-"""The types of a text file's columns, from what stands in all of their rows; times by a format."""
-
-from __future__ import annotations
+"""Columns of a text file: what stands in all of their rows, and the types that follow from it."""
 
 import re
 from collections.abc import Iterable
@@ -17,13 +15,13 @@ from rbve.data.source import Report
 
 _NUMBER = r"^[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|(?i:inf|infinity|nan))$"
 _BOOLS = pa.array(["true", "false"])
-_THOUSANDS = r"^[-+]?\d{1,3}([.,' \u00a0]\d{3})+([.,]\d+)?$"
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"))  # without and with a zone
 _DAYS = ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y", "%Y{0}%m{0}%d", "%d{0}%m{0}%y", "%m{0}%d{0}%y")
 _DATES = (*(day.format(sign) for day in _DAYS for sign in "./-"), "%d %b %Y", "%d-%b-%Y")
 _HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 _FORMATS = tuple(date + hour for date in _DATES for hour in _HOURS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_THOUSANDS = r"^[-+]?\d{1,3}([.,' \u00a0]\d{3})+([.,]\d+)?$"
 
 
 class _Cell(NamedTuple):
@@ -88,9 +86,9 @@ class TextColumn:
             self.formats = _fitting(words, self.formats)
         return True
 
-    def cast(self, texts: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Cleaned texts as the type settled on."""
-        if kind == pa.string():
+    def cast(self, texts: pa.Array, kind: pa.DataType | None) -> pa.Array:
+        """Cleaned texts as the type settled on, if there is one."""
+        if kind is None or kind == pa.string():
             return texts
         if kind == pa.bool_():
             return pc.equal(pc.utf8_lower(texts), "true")
@@ -181,91 +179,83 @@ def _advice(formats: tuple[str, ...]) -> str:
     return f"pass {options[0]} if {first[0]} comes first, {options[1]} if {first[1]} does"
 
 
-class Settler:
-    """Settles types; what cannot be read as its role needs it is collected in `unread`."""
-
-    def __init__(self, roles: Roles, options: LogOptions, report: Report) -> None:
-        self.roles, self.options, self.report = roles, options, report
-        self.unread: list[str] = []
-        # A column in two roles is what the first of these kinds needs.
-        kinds: tuple[Kind, ...] = ("id", "flag", "mask", "time", "amount", "decision")
-        self._kinds: dict[str, Kind] = {
-            column: kind for kind in reversed(kinds) for _, column in roles.of_kind(kind)
-        }
-        self._declared_as = dict(zip(roles["next_observation"], roles["observation"], strict=False))
-
-    def type(self, name: str, seen: TextColumn) -> pa.DataType:
-        """Roles come first: a column may have to be a number whatever it holds."""
-        kind = self._kinds.get(name)
-        number = pa.int64() if seen.whole else pa.float64()
-        if kind == "id":
-            return number if seen.whole and seen.word is None else pa.string()
-        if kind in ("flag", "mask"):
-            return pa.string()  # told apart word by word
-        if kind == "time":
-            return self._time(name, seen, number)
-        if seen.word is None:
-            return pa.float64() if kind == "amount" else number
-        if kind == "amount":
-            self._refuse(name, seen.word, f"and needs a number; {self._amend(seen.word.text)}")
-            return pa.float64()
+def settled_types(
+    texts: dict[str, TextColumn], roles: Roles, options: LogOptions, report: Report
+) -> dict[str, pa.DataType]:
+    """Of the columns in use, by what they hold and what their roles need."""
+    # A column in two roles is what the first of these kinds needs.
+    kinds: tuple[Kind, ...] = ("id", "flag", "mask", "time", "amount", "decision")
+    kind_of = {column: kind for kind in reversed(kinds) for _, column in roles.of_kind(kind)}
+    declared_as = dict(zip(roles["next_observation"], roles["observation"], strict=False))
+    types: dict[str, pa.DataType] = {}
+    problems: list[str] = []
+    for name in roles.in_use:
+        kind, column = kind_of.get(name), texts[name]
         # Whether the user said that the column holds names, numbers among them.
-        declared = self._declared_as.get(name, name) in self.options.categorical
-        if not declared and not (self.options.actions and kind == "decision"):
-            self._refuse_unclear(name, seen, seen.word, kind)
-        return pa.bool_() if seen.bools and seen.number is None else pa.string()
+        named = declared_as.get(name, name) in options.categorical
+        named = named or bool(options.actions and kind == "decision")
+        types[name], problem = _type_of(name, column, kind, named, report)
+        if problem and column.word is not None:
+            place, text = report.place(column.word.row), column.word.text[:40]
+            problems.append(f"{place}: column {name!r} holds {text!r}, {problem}")
+    if problems:
+        report.unreadable("mixed types", "; ".join(problems))
+    report.stop()
+    return types
 
-    def _time(self, name: str, seen: TextColumn, number: pa.DataType) -> pa.DataType:
-        format = self.options.time_format
-        if format is not None:
-            if seen.word is not None:
-                other = f"; {_advice(seen.formats)}" if seen.formats else "; correct either"
-                self._refuse(name, seen.word, f"which is not a time as in '{format}'{other}")
-            return _time_type(format)
-        if seen.word is None:
-            return number
-        if seen.number is None and seen.times:
-            return seen.times[0]
+
+def _type_of(
+    name: str, column: TextColumn, kind: Kind | None, named: bool, report: Report
+) -> tuple[pa.DataType, str]:
+    """(the type, what to say of the column's first word if it does not suit)."""
+    number, word = pa.int64() if column.whole else pa.float64(), column.word
+    if kind == "id":
+        return number if column.whole and word is None else pa.string(), ""
+    if kind in ("flag", "mask"):
+        return pa.string(), ""  # told apart word by word
+    if column.format is not None:
+        other = _advice(column.formats) if column.formats else "correct either"
+        return (
+            _time_type(column.format),
+            f"which is not a time as in '{column.format}'; {other}",
+        )
+    if word is None:
+        return pa.float64() if kind == "amount" else number, ""
+    amend = _amend(word.text, column.decimal)
+    if kind == "amount":
+        return pa.float64(), f"and needs a number; {amend}"
+    if kind == "time":
+        if column.number is None and column.times:
+            return column.times[0], ""
+        advice = _advice(() if column.times else column.formats)
         needs = "and needs a number, or a date as in 2024-05-31 14:00 in all rows"
-        advice = _advice(() if seen.times else seen.formats)
-        self._refuse(name, seen.word, f"{needs}; if these are times, {advice}")
-        return number
+        return number, f"{needs}; if these are times, {advice}"
+    problem, categorical = "", f"--categorical {name}"
+    # Words that may be a slip, or numbers or dates of another spelling.
+    if not named and column.number is not None:
+        at = f"and a number ({column.number.text}) in {report.place(column.number.row)}"
+        names = "declare the set with --actions" if kind == "decision" else f"pass {categorical}"
+        problem = f"{at}; {amend}, or, if these are names, {names}"
+    elif named or kind == "decision":
+        pass
+    elif column.times or column.formats:
+        written = "" if column.times else f" ({_advice(column.formats)})"
+        problem = (
+            f"a date, which is neither a quantity nor a category; pass --time {name} if it "
+            f"orders the rows{written}, or leave it out of --observation, or pass "
+            f"{categorical} if these are names"
+        )
+    elif column.swapped:
+        problem = f"which is no number as it stands; {amend}, or {categorical} if these are names"
+    return pa.bool_() if column.bools and column.number is None else pa.string(), problem
 
-    def _refuse_unclear(self, name: str, seen: TextColumn, word: _Cell, kind: Kind | None) -> None:
-        """Words that may be a slip, or numbers or dates of another spelling."""
-        categorical, amend = f"--categorical {name}", self._amend(word.text)
-        if seen.number is not None:
-            number, place = seen.number.text, self.report.place(seen.number.row)
-            names = (
-                "declare the set with --actions" if kind == "decision" else f"pass {categorical}"
-            )
-            text = f"and a number ({number}) in {place}; {amend}, or, if these are names, {names}"
-        elif kind == "decision":
-            return
-        elif seen.times or seen.formats:
-            written = "" if seen.times else f" ({_advice(seen.formats)})"
-            text = (
-                f"a date, which is neither a quantity nor a category; pass --time {name} if it "
-                f"orders the rows{written}, or leave it out of --observation, or pass "
-                f"{categorical} if these are names"
-            )
-        elif seen.swapped:
-            text = f"which is no number as it stands; {amend}, or {categorical} if these are names"
-        else:
-            return
-        self._refuse(name, word, text)
 
-    def _refuse(self, name: str, at: _Cell, text: str) -> None:
-        place = self.report.place(at.row)
-        self.unread.append(f"{place}: column {name!r} holds {at.text[:40]!r}, {text}")
-
-    def _amend(self, text: str) -> str:
-        """What would make a number of it."""
-        decimal = self.options.decimal or "."
-        other = "," if decimal == "." else "."
-        number = re.match(_NUMBER, _pointed(pa.array([text]), other)[0].as_py())
-        if not re.match(_THOUSANDS, text):
-            return f"pass --decimal {other} to read it" if number else "correct it"
-        export = "thousands separators are not read: export the file without them"
-        decimals = f"pass --decimal {other} if {other!r} stands before decimals ({export})"
-        return decimals if number else export
+def _amend(text: str, decimal: str) -> str:
+    """What would make a number of it."""
+    other = "," if decimal == "." else "."
+    number = re.match(_NUMBER, _pointed(pa.array([text]), other)[0].as_py())
+    if not re.match(_THOUSANDS, text):
+        return f"pass --decimal {other} to read it" if number else "correct it"
+    export = "thousands separators are not read: export the file without them"
+    decimals = f"pass --decimal {other} if {other!r} stands before decimals ({export})"
+    return decimals if number else export

@@ -1,6 +1,4 @@
-"""What can be wrong with the rows of whole episodes, and what is only worth a note."""
-
-from __future__ import annotations
+"""Rows of whole episodes to a Dataset, after checks; what is only worth a note."""
 
 from functools import partial
 from typing import Any
@@ -8,25 +6,124 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.logs.roles import ROLES, Chunk
+from rbve.data.dataset import Dataset
+from rbve.data.logs.resolve import Log
+from rbve.data.logs.roles import ROLES, Assembly, Chunk
 from rbve.data.logs.survey import Reading
-from rbve.data.logs.table import Log
 from rbve.data.source import Report, Text
 
 
-class Checks:
-    """The rows of whole episodes, table by table."""
+class Builder:
+    """Parts of a Dataset from tables of whole episodes, which come in order."""
 
-    def __init__(self, log: Log, reading: Reading, report: Report) -> None:
+    def __init__(
+        self, log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
+    ) -> None:
         self.log, self.reading, self.report = log, reading, report
-        self.roles = reading.roles
+        self.roles, self.provenance = reading.roles, provenance
         self._steps: set[int] = set()  # sizes of time steps, the first few different ones
         self._odd_steps = 0  # steps of integer time that are not 1
         self._odd_row = 0  # the first of them
         self._unflagged = 0  # episodes that end without a flag
         self._left_over = ""  # note on rows after the last end
 
-    def run(self, table: Chunk, ends: np.ndarray, final: np.ndarray, first: int) -> None:
+    def part(self, table: Chunk, first: int, last: bool) -> Dataset | None:
+        """A Dataset of whole episodes; None if no decision is among the rows."""
+        starts = np.flatnonzero(table["start"])
+        stops = np.append(starts[1:], len(table["start"]))
+        final = self._final_rows(table, stops - 1)  # (E,) whether its last row is no decision
+        idle = final & (stops - starts == 1)
+        if idle.any():
+            self.report.row(
+                "no decision",
+                first + int(starts[np.argmax(idle)]),
+                "the episode holds no decision, only a row without an action; drop it",
+                int(idle.sum()) - 1,
+            )
+            keep = np.repeat(~idle, stops - starts)
+            if not keep.any():
+                return None
+            # Rows keep their number only up to the first one dropped; that is good enough for
+            # what an audit says after this fault.
+            table = {name: column[keep] for name, column in table.items()}
+            starts = np.flatnonzero(table["start"])
+            stops = np.append(starts[1:], len(table["start"]))
+            final = final[~idle]
+        ends = stops - 1 - final  # the last decision of each episode
+        self._check(table, ends, final, first)
+        if last and self.roles.cut == "flags":
+            self._note_trailing(table, int(ends[-1]))
+        with np.errstate(over="ignore", invalid="ignore"):  # the checks have spoken
+            return self._build(table, starts, ends, final)
+
+    def _final_rows(self, table: Chunk, last: np.ndarray) -> np.ndarray:
+        """Which of the last rows only hold a final observation."""
+        if self.roles.cut in ("rows", "each"):
+            return np.zeros(len(last), bool)
+        if self.reading.own:
+            return ~table["paid"][last]
+        empty = ~table["decided"][last]
+        if "complete" in table:  # a fragment's last row may know the next action
+            empty |= ~table["paid"][last] & ~table["complete"][last]
+        return empty
+
+    def _build(
+        self, table: Chunk, starts: np.ndarray, ends: np.ndarray, final: np.ndarray
+    ) -> Dataset:
+        lengths = ends - starts + 2  # with a final row
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        # Each row of the dataset comes from a row of the table; where the log has no final row,
+        # the last decision's stands in.
+        source = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths)
+        source[offsets[1:][~final] - 1] -= 1
+        terminated = self._terminated(table, ends, ends + final)
+        complete = np.full(len(ends), self.roles.cut != "rows")
+        if "complete" in table:
+            complete = table["complete"][ends]
+        rows = Assembly(
+            table=table,
+            columns={},
+            source=source,
+            last=offsets[1:] - 1,
+            final=final,
+            ends=ends,
+            over=terminated | complete,
+            known=final & table["seen"][ends + final],
+            own=self.reading.own,
+        )
+        for name, role in ROLES.items():
+            if role.enter is not None and self.roles[name]:
+                role.enter(rows, name)
+        sums = np.add.reduceat(rows.columns["reward"].astype(np.float64), offsets[:-1])
+        returns = np.where(complete, sums, np.nan)  # of a fragment only what the log says
+        if "episode_return" in table:
+            logged = table["episode_return"][ends]
+            returns = np.where(np.isnan(logged), returns, logged)
+        return Dataset(
+            offsets=offsets,
+            terminated=terminated,
+            complete=complete,
+            episode_return=returns,
+            final_observed=None if rows.known.all() else rows.known,
+            actions=self.reading.actions,
+            features=self.reading.features,
+            provenance=self.provenance,
+            **rows.columns,
+        )
+
+    def _terminated(self, table: Chunk, ends: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Flags stand in the row of the last decision, or in the final row after it."""
+        if "terminated" in table:
+            return table["terminated"][ends] | table["terminated"][last]
+        options = self.reading.options
+        if "truncated" in table:
+            ended = ~(table["truncated"][ends] | table["truncated"][last])
+            return ended & (options.unflagged_ends == "terminated")
+        lone = self.roles.cut == "rows"
+        assumed = options.ends if lone else options.unflagged_ends
+        return np.full(len(ends), assumed == "terminated")
+
+    def _check(self, table: Chunk, ends: np.ndarray, final: np.ndarray, first: int) -> None:
         """`ends` are the last decisions; `final` says whether a row without decision follows."""
         self.first = first
         last = ends + final
@@ -157,7 +254,7 @@ class Checks:
         none = "no action is legal; a decision needs at least one"
         self._rows("no legal action", decision & ~legal.any(axis=1), none)
 
-    def trailing(self, table: Chunk, end: int) -> None:
+    def _note_trailing(self, table: Chunk, end: int) -> None:
         """Note rows after the last end of a log cut by its flags."""
         if not any(
             table[each][end:].any() for each in ("terminated", "truncated") if each in table
