@@ -3,8 +3,6 @@
 What a command needs is imported once interruptions are caught: that takes a second.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

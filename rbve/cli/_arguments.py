@@ -1,7 +1,5 @@
 """What several commands take."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

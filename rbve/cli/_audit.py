@@ -1,7 +1,5 @@
 """An audit on the terminal: figures first, findings next, the verdict last."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a person sees: progress on a terminal or in a log, tables, JSON, errors in one line."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -6,8 +6,6 @@ tell; on catch the agent learns soon, so that cloning its actions suffices. What
 is computed from the runs.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

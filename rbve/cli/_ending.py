@@ -8,8 +8,6 @@
 130  stopped by Ctrl-C; 143 by SIGTERM; 141 when nobody reads the output any more
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

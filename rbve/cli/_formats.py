@@ -1,7 +1,5 @@
 """The flags of formats, for the commands that read any of them."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Annotated, Any

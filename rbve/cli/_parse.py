@@ -4,8 +4,6 @@
 and JAX once there is work to do.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import io

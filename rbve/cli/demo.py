@@ -1,7 +1,5 @@
 """`rbve demo`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 RESUMES = True

@@ -1,7 +1,5 @@
 """`rbve inspect`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

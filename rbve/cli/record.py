@@ -1,7 +1,5 @@
 """`rbve record`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

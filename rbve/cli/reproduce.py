@@ -1,7 +1,5 @@
 """`rbve reproduce`."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """`rbve train`. Its flags are the fields of a Spec, whose texts are their help."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import types

@@ -1,7 +1,5 @@
 """Reports: result rows in; a terminal table, JSON or one self-contained page out. Never trains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

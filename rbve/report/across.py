@@ -7,8 +7,6 @@ what they are. All are seeded. A statistic takes each task's datasets along the 
 all resamples are one call.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 RL Unplugged tunes on 9 games and reports on 37 others, so the two are never mixed in silence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference

@@ -1,7 +1,5 @@
 """Figures of an audit: distributions, actions, and where in the state space they were taken."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,9 +9,9 @@ from rbve.audit.measure import Histogram
 from rbve.audit.support import ENOUGH
 from rbve.audit.weights import CAP
 from rbve.report import marks, theme
-from rbve.report.axis import thousands
 from rbve.report.figure import Entry, Figure, Spec
 from rbve.report.labels import METHODS
+from rbve.report.marks import thousands
 
 BAR, ILLEGAL, EDGE = "#3b6ea5", "#9a9aa2", "#8a8a92"
 _STEEPNESS = 96  # points of a curve

@@ -1,7 +1,5 @@
 """An audit as one self-contained HTML page: verdict, findings, figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

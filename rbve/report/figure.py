@@ -1,7 +1,5 @@
 """A figure: a Vega-Lite specification over tidy rows, which are also told as a table and a CSV."""
 
-from __future__ import annotations
-
 import copy
 import math
 import textwrap

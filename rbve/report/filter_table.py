@@ -1,7 +1,5 @@
 """A long table of which the browser shows 50 rows at a time, searched, filtered and sorted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Words and colours of the report: methods, settings, kinds of data, reference returns."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """One self-contained HTML page of sections; pictures and numbers of its figures beside it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rbve.files import write_atomically
-from rbve.report.chart import Chart
-from rbve.report.chart_spec import figure_of
+from rbve.report.chart import Chart, figure_of
 from rbve.report.figure import Figure, as_csv, raster, svg
 from rbve.report.render import whole
 

@@ -1,7 +1,5 @@
 """Sections of a page about runs: per problem a headline, a table and charts; then every run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """HTML from templates: what is put into them is escaped, unless it says that it is HTML."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """CSV files that a spreadsheet may open: no text in them is taken for a formula."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Sequence

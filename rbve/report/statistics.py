@@ -4,8 +4,6 @@ Runs on one dataset are not independent: they are averaged first, and the interv
 datasets' means. Runs that all share one dataset have an interval over runs, and say so.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache

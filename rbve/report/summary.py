@@ -4,8 +4,6 @@ A problem is an environment and a kind of data; a method is an algorithm with th
 differ between its runs on the problem. The runs of a method differ in dataset and seed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The summary as lines of text, and from them rich tables, plain JSON and CSV."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +10,7 @@ from rich.text import Text
 from rbve.evaluation import metric
 from rbve.evaluation.metric import Metric
 from rbve.report import sheet
-from rbve.report.chart import minus
+from rbve.report.figure import minus
 from rbve.report.labels import CLIPPED, REFERENCES
 from rbve.report.statistics import Estimate
 from rbve.report.summary import Method, Problem

@@ -1,7 +1,5 @@
 """How figures look: Vega configuration for white paper, and for light and dark pages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 # In order of preference. What draws pictures takes the first there is, and another for a whole

@@ -1,7 +1,5 @@
 """Sentences about a problem, computed from its numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

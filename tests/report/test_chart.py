@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from rbve.report.chart import Chart, Mark, Panel, Point, Series, near_marks, words
-from rbve.report.chart_spec import figure_of
+from rbve.report.chart import Chart, Mark, Panel, Point, Series, figure_of, near_marks, words
 from rbve.report.figure import as_csv, numbers, packed
 
 NAN = math.nan

@@ -12,10 +12,9 @@ import pytest
 from support.images import pixels
 from support.scene import Scene, scene
 
-from rbve.report.axis import Axis, symlog
-from rbve.report.chart import Chart, Mark, Panel, Point, Series, categories
-from rbve.report.chart_spec import figure_of
+from rbve.report.chart import Chart, Mark, Panel, Point, Series, categories, figure_of
 from rbve.report.figure import png, svg
+from rbve.report.marks import Axis, symlog
 
 RED, BLUE = "#d62410", "#0072b2"
 

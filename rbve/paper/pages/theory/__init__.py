@@ -47,8 +47,7 @@ def sections(study: Study) -> list[Section]:
 
 def pictures(module: str, runs: Sequence[Run]) -> dict[str, bytes]:
     """PNG files of all figures of a theory experiment, by their names."""
-    from rbve.report.chart import Chart
-    from rbve.report.chart_spec import figure_of
+    from rbve.report.chart import Chart, figure_of
     from rbve.report.figure import png
 
     page = page_of(module)
