@@ -1,20 +1,20 @@
 """Sections of a page about runs: per problem a headline, a table and charts; then every run."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
+from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
 from rbve.evaluation.metric import registered
-from rbve.report import atari, table
+from rbve.report import across, table
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
-from rbve.report.filter_table import filter_table
 from rbve.report.labels import SHORT_REFERENCES, one_line
 from rbve.report.page import Section
-from rbve.report.render import render
-from rbve.report.render import table as render_table
-from rbve.report.statistics import Estimate
+from rbve.report.render import filter_table, part
+from rbve.report.statistics import Estimate, Floats
 from rbve.report.summary import Method, Problem
 from rbve.report.words import best_words, headline, plural, sizes, training
 
@@ -50,6 +50,20 @@ _DEFINITIONS = {
     "(2 of 3)": "Only so many runs have a finite value; the others are left out of that figure.",
 }
 
+# RL Unplugged tunes on 9 games and reports on 37 others, so the two are never mixed in silence.
+_GAMES = (
+    ("games that settings are tuned on", TUNED_ON),
+    ("games that are reported on", REPORTED_ON),
+    ("all of them", SCORES),
+)
+_ABOUT_GAMES = (
+    "<p>Median over games of the mean normalised score, with its 95% bootstrap interval: of each "
+    "game datasets are resampled, then the runs on each; with few it is too narrow. RL Unplugged "
+    "tunes settings on the first list and reports on the second. A game on which a method has no "
+    "score is missing from its median. Where a game has several kinds of data, all their datasets "
+    "count; games cut short or otherwise sticky do not.</p>"
+)
+
 
 def about(problems: Sequence[Problem]) -> str:
     runs = sum(len(problem.runs) for problem in problems)
@@ -58,19 +72,23 @@ def about(problems: Sequence[Problem]) -> str:
 
 
 def sections(problems: Sequence[Problem]) -> list[Section]:
-    found = [section(problem, index) for index, problem in enumerate(problems, start=1)]
+    """Best on each problem, medians over Atari games, the problems, every run, definitions."""
+    found = []
     if len(problems) > 1:
-        found.insert(0, Section("problems", "Best on each problem", overview(problems)))
-        found[1:1] = atari.sections(problems)
-    return [*found, _every_run(problems), measures(problems)]
+        link, columns = Markup('<a href="#p{}">{}</a>'), ("problem", "best mean return", "runs")
+        rows = [
+            (link.format(index, problem.label), best_words(problem), len(problem.runs))
+            for index, problem in enumerate(problems, start=1)
+        ]
+        best = part("table", "Table: problems", columns, rows, kind="overview")
+        found = [Section("problems", "Best on each problem", best), *_atari_games(problems)]
+    found += [_section(problem, index) for index, problem in enumerate(problems, start=1)]
+    words = {name: text.format(hundred=_hundred(problems)) for name, text in _DEFINITIONS.items()}
+    meaning = Section("measures", "What the measures mean", part("definitions", words))
+    return [*found, _every_run(problems), meaning]
 
 
-def measures(problems: Sequence[Problem]) -> Section:
-    words = {name: text.format(hundred=hundred(problems)) for name, text in _DEFINITIONS.items()}
-    return Section("measures", "What the measures mean", render("definitions.jinja", words=words))
-
-
-def hundred(problems: Sequence[Problem]) -> str:
+def _hundred(problems: Sequence[Problem]) -> str:
     """What the online reference is on these problems."""
     own = "the best snapshot of the agent that learned online"
     sources = {each.reference_source for each in problems if "reference_return" in each.references}
@@ -81,69 +99,86 @@ def hundred(problems: Sequence[Problem]) -> str:
     return f"{own}, or where the tables name it {stands_in}" if None in sources else stands_in
 
 
-def section(problem: Problem, index: int) -> Section:
-    body = render(
-        "problem.jinja",
-        sentences=headline(problem),
-        size=f"{sizes(problem)} {training(problem)}",
-        table=_html_table(problem),
-        brackets=table.interval_words(each.estimates["return"] for each in problem.methods),
-    )
-    name = f"{index}-{slug(problem.label)}"
-    return Section(f"p{index}", problem.label, body, charts(problem, name))
-
-
-def slug(label: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:60].strip("-") or "problem"
-
-
-def overview(problems: Sequence[Problem]) -> str:
-    link = Markup('<a href="#p{}">{}</a>')
-    rows = [
-        (link.format(index, problem.label), best_words(problem), len(problem.runs))
-        for index, problem in enumerate(problems, start=1)
-    ]
-    columns = ("problem", "best mean return", "runs")
-    return render_table("Table: problems", columns, rows, kind="overview")
-
-
-def _html_table(problem: Problem) -> str:
-    known = table.lines(problem)
+def _section(problem: Problem, index: int) -> Section:
+    label, lines = problem.label, table.lines(problem)
     kinds = [
         "reference" if line.method is None else "main" if line.method.emphasised else "other"
-        for line in known
+        for line in lines
     ]
-    rows, label = [line.cells for line in known], f"Table: {problem.label}"
-    return render_table(label, table.columns(problem), rows, classes=kinds)
-
-
-def charts(problem: Problem, name: str) -> tuple[Chart, ...]:
-    """Those the problem has data for."""
-    found = []
-    if any(method.curve for method in problem.methods):
-        found.append(curves(problem, name))
-    if problem.ranked:
-        found.append(_final_returns(problem, name))
-    if any(method.estimates["overestimation"].n for method in problem.methods):
-        found.append(overestimation(problem, name))
-    return tuple(found)
-
-
-def curves(problem: Problem, name: str) -> Chart:
-    methods = [method for method in problem.methods if method.curve]
-    last = [method.curve[-1][1] for method in methods]
-    note = f"Line: mean return of {count(methods)}{_shown_as('band', last)}"
-    if any(method.diverged for method in methods):
-        note += "; dot: a run diverged there, its last return stands"
-    return Chart(
-        name=f"{name}-curves",
-        title=f"Learning curves: {problem.label}",
-        note=f"{note}.",
-        kind="lines",
-        x_label="updates",
-        y_label="return",
-        panels=(Panel("", tuple(curve(m) for m in methods), marks(problem, online=False)),),
+    cells, columns = [line.cells for line in lines], table.columns(problem)
+    body = part(
+        "problem",
+        headline(problem),
+        f"{sizes(problem)} {training(problem)}",
+        Markup(part("table", f"Table: {label}", columns, cells, classes=kinds)),
+        table.interval_words(each.estimates["return"] for each in problem.methods),
     )
+    slug = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:60].strip("-") or "problem"
+    return Section(f"p{index}", label, body, tuple(_charts(problem, f"{index}-{slug}")))
+
+
+def _atari_games(problems: Sequence[Problem]) -> list[Section]:
+    """One, where there are at least two games of the lists."""
+    scores: dict[str, dict[str, list[Floats]]] = {}  # by method and game, of each dataset its runs'
+    for problem in problems:
+        for method in problem.methods if reference(problem.env) else ():
+            if own := method.by_dataset("normalised_return"):
+                known = scores.setdefault(method.name, {}).setdefault(game_of(problem.env), [])
+                known += map(np.array, own.values())
+    if len({game for known in scores.values() for game in known}) < 2:
+        return []
+    columns = ["method", *(f"{len(games)} {words}" for words, games in _GAMES)]
+    rows = [
+        (name, *(_median({game: own[game] for game in own if game in games}, len(games))
+                 for _, games in _GAMES))
+        for name, own in scores.items()
+    ]  # fmt: skip
+    medians = part("table", "Table: medians over games", columns, rows)
+    return [Section("atari-games", "Median over Atari games", _ABOUT_GAMES + medians)]
+
+
+def _median(scores: dict[str, list[Floats]], games: int) -> str:
+    """'83.1 [75.0, 91.2] (35 games, 2 missing)'."""
+    if not scores:
+        return table.ABSENT
+    found = across.interval(scores, across.median_of_tasks)
+    middle = table.number(found.value, 1)
+    if min(sum(map(len, datasets)) for datasets in scores.values()) > 1:
+        middle += f" [{table.number(found.low, 1)}, {table.number(found.high, 1)}]"
+    return f"{middle} ({plural(len(scores), 'game')}, {games - len(scores)} missing)"
+
+
+def _charts(problem: Problem, name: str) -> Iterator[Chart]:
+    """Those the problem has data for."""
+    label, references = problem.label, problem.named(SHORT_REFERENCES)
+    marks = {each: Mark(value, references[each]) for each, value in problem.references.items()}
+    if methods := [method for method in problem.methods if method.curve]:
+        band = _shown_as("band", [method.curve[-1][1] for method in methods])
+        note = f"Line: mean return of {_count(methods)}{band}"
+        if any(method.diverged for method in methods):
+            note += "; dot: a run diverged there, its last return stands"
+        offline = tuple(mark for each, mark in marks.items() if each != "reference_return")
+        panel, title = Panel("", tuple(map(_curve, methods)), offline), f"Learning curves: {label}"
+        yield Chart(f"{name}-curves", title, f"{note}.", "lines", "updates", "return", (panel,))
+    if problem.ranked:
+        bar = _shown_as("bar", [method.estimates["return"] for method in problem.methods])
+        note = f"Dot: mean of {_count(problem.methods)}{bar}; faint: single runs."
+        title, rows = f"Final returns: {label}", tuple(_row(m, "return") for m in problem.methods)
+        axes = ("", "final return", (Panel("", rows, tuple(marks.values())),))
+        yield Chart(f"{name}-returns", title, note, "rows", *axes, x_scale="category")
+    if any(method.estimates["overestimation"].n for method in problem.methods):
+        measured = [m for m in problem.methods if {*m.finals("overestimation")} - {None}]
+        yield Chart(
+            f"{name}-overestimation",
+            f"Over-estimation error: {label}",
+            f"Dot: median of {_count(measured)}; faint: single runs. Log scale that begins at 0.",
+            kind="rows",
+            x_label="",
+            y_label="over-estimation error, mean of max(Q − G, 0)²",
+            panels=(Panel("", tuple(_row(method, "overestimation") for method in measured)),),
+            x_scale="category",
+            y_scale="symlog",
+        )
 
 
 def _shown_as(what: str, estimates: Sequence[Estimate]) -> str:
@@ -151,80 +186,37 @@ def _shown_as(what: str, estimates: Sequence[Estimate]) -> str:
     return f"; {what}: {words}" if words else ""
 
 
-def curve(method: Method) -> Series:
+def _count(methods: Sequence[Method]) -> str:
+    runs = sorted({method.n for method in methods})
+    if len(runs) == 1:
+        return f"n = {plural(runs[0], 'run')} per method"
+    return f"n = {runs[0]} to {runs[-1]} runs per method"
+
+
+def _curve(method: Method) -> Series:
     ends = [run.last("diverged_at") for run in method.runs]
     steps = [step for step, _ in method.curve]
     diverged = [min(steps, key=lambda step: abs(step - at)) for at in ends if at is not None]
     notes = {step: f"{plural(diverged.count(step), 'run')} diverged here" for step in diverged}
-    points = (
+    points = tuple(
         Point(step, found.mean, found.low, found.high, found.n, notes.get(step, ""))
         for step, found in method.curve
     )
-    return series(method, points)
+    look: Any = {"dash": method.dash, "strong": method.emphasised}
+    return Series(method.name, method.colour, points, **look)
 
 
-def _final_returns(problem: Problem, name: str) -> Chart:
-    methods = problem.methods
-    return Chart(
-        name=f"{name}-returns",
-        title=f"Final returns: {problem.label}",
-        note=f"Dot: mean of {count(methods)}"
-        f"{_shown_as('bar', [m.estimates['return'] for m in methods])}; faint: single runs.",
-        kind="rows",
-        x_label="",
-        y_label="final return",
-        panels=(Panel("", tuple(row(m, "return") for m in methods), marks(problem, online=True)),),
-        x_scale="category",
-    )
-
-
-def overestimation(problem: Problem, name: str) -> Chart:
-    methods = [m for m in problem.methods if any(v is not None for v in m.finals("overestimation"))]
-    return Chart(
-        name=f"{name}-overestimation",
-        title=f"Over-estimation error: {problem.label}",
-        note=f"Dot: median of {count(methods)}; faint: single runs. Log scale that begins at 0.",
-        kind="rows",
-        x_label="",
-        y_label="over-estimation error, mean of max(Q − G, 0)²",
-        panels=(Panel("", tuple(row(m, "overestimation") for m in methods)),),
-        x_scale="category",
-        y_scale="symlog",
-    )
-
-
-def row(method: Method, measure: str) -> Series:
+def _row(method: Method, measure: str) -> Series:
     """By the statistic of the metric."""
     name, found = method.name, method.estimates[measure]
     point = Point(name, found.mean, found.low, found.high, found.n)
     if registered()[measure].statistic == "median":
         point = Point(name, found.median, n=found.n)
-    return series(method, [point], ((name, v) for v in method.finals(measure) if v is not None))
+    members = tuple((name, value) for value in method.finals(measure) if value is not None)
+    return Series(name, method.colour, (point,), members, method.dash, strong=method.emphasised)
 
 
-def series(
-    method: Method, points: Iterable[Point], members: Iterable[tuple[str, float]] = ()
-) -> Series:
-    found = Series(method.name, method.colour, tuple(points), tuple(members), method.dash)
-    return replace(found, strong=method.emphasised)
-
-
-def marks(problem: Problem, online: bool) -> tuple[Mark, ...]:
-    return tuple(
-        Mark(value, problem.named(SHORT_REFERENCES)[name])
-        for name, value in problem.references.items()
-        if online or name != "reference_return"
-    )
-
-
-def count(methods: Sequence[Method]) -> str:
-    numbers = sorted({method.n for method in methods})
-    if len(numbers) == 1:
-        return f"n = {plural(numbers[0], 'run')} per method"
-    return f"n = {numbers[0]} to {numbers[-1]} runs per method"
-
-
-COLUMNS = (
+_COLUMNS = (
     *("problem", "method", "dataset", "seed", "final return", "over-estimation"),
     *("diverged at", "job"),  # the update; empty = it did not
 )
@@ -241,5 +233,5 @@ def _every_run(problems: Sequence[Problem]) -> Section:
         rows.append((label, name, data, seed, returned, over, at, one_line(run.job)))
         details.append({"specification": run.spec, "facts of the data": run.facts})
     words = "<p>Open a row for the specification of the run and the facts of its data.</p>"
-    content = filter_table("every-run", COLUMNS, rows, ("problem", "method"), "Every run", details)
+    content = filter_table("every-run", _COLUMNS, rows, ("problem", "method"), "Every run", details)
     return Section("runs", "Every run", words + content)

@@ -16,22 +16,7 @@ from typing import Any
 import numpy as np
 
 from rbve.evaluation import metric
-from rbve.report import statistics
-from rbve.report.labels import (
-    EMPHASISED,
-    METHODS,
-    OTHER_COLOURS,
-    PROXY,
-    REFERENCES,
-    describe,
-    env_of,
-    lighten,
-    method_name,
-    natural,
-    one_line,
-    problem_label,
-    ramp,
-)
+from rbve.report import labels, statistics
 from rbve.report.statistics import Estimate
 from rbve.rows import Run
 
@@ -67,13 +52,19 @@ class Method:
         """That of each run."""
         return [run.replicate for run in self.runs]
 
+    def by_dataset(self, measure: str) -> dict[str, list[float]]:
+        """Finite final figures of the runs on each dataset that has any."""
+        known: dict[str, list[float]] = {}
+        for dataset, value in zip(self.datasets, self.finals(measure), strict=True):
+            if value is not None and math.isfinite(value):
+                known.setdefault(dataset, []).append(value)
+        return known
+
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
         """Final figures of every metric that tables show."""
-        return {
-            name: statistics.estimate(self.finals(name), self.datasets)
-            for name in metric.tabulated()
-        }
+        every = ((name, self.finals(name)) for name in metric.tabulated())
+        return {name: statistics.estimate(values, self.datasets) for name, values in every}
 
     @cached_property
     def train_loss(self) -> Estimate:
@@ -85,17 +76,18 @@ class Method:
 
         A diverged run ended early with its last finite weights, so its last return stands.
         """
-        curves = [
-            (returns(run), run.last("diverged_at") is not None, dataset)
-            for run, dataset in zip(self.runs, self.datasets, strict=True)
-        ]
-        curves = [each for each in curves if each[0]]
-        datasets = [dataset for *_, dataset in curves]
+        curves, datasets = [], []
+        for run in self.runs:
+            rows = [row for row in run.rows if row.metric == "return" and math.isfinite(row.value)]
+            if rows:
+                ended = run.last("diverged_at") is not None
+                curves.append(({row.step: row.value for row in rows}, ended))
+                datasets.append(run.replicate)
         points = []
-        for step in sorted({step for curve, *_ in curves for step in curve}):
+        for step in sorted({step for curve, _ in curves for step in curve}):
             values = [
                 curve[max(curve)] if ended and step > max(curve) else curve.get(step)
-                for curve, ended, _ in curves
+                for curve, ended in curves
             ]
             if None not in values:
                 points.append((step, statistics.estimate(values, datasets)))
@@ -122,7 +114,7 @@ class Problem:
         """Known returns to compare with, each the mean over datasets."""
         values = {
             name: statistics.finite(facts.get(name) for facts in self.datasets.values())
-            for name in REFERENCES
+            for name in labels.REFERENCES
         }
         return {name: float(np.mean(value)) for name, value in values.items() if len(value)}
 
@@ -134,7 +126,7 @@ class Problem:
 
     def named(self, names: Mapping[str, str]) -> dict[str, str]:
         """Names of references, true to what the online one is here."""
-        return {**names, "reference_return": PROXY} if self.reference_source else dict(names)
+        return {**names, "reference_return": labels.PROXY} if self.reference_source else dict(names)
 
     @property
     def clipped(self) -> bool:
@@ -155,25 +147,20 @@ class Problem:
 def group(runs: Iterable[Run]) -> list[Problem]:
     problems: dict[tuple[str, str], list[Run]] = {}
     for run in distinct(runs):
-        problems.setdefault((str(env_of(run)), run.group), []).append(run)
+        problems.setdefault((str(labels.env_of(run)), run.group), []).append(run)
     groups = list(problems.values())
-    result = [
-        Problem(env_of(members[0]), label, tuple(_methods_of(members)))
-        for label, members in zip(_labels_of(groups), groups, strict=True)
-    ]
-    return sorted(result, key=lambda problem: natural(problem.label))
-
-
-def _labels_of(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Of problems, each once: with the place of their data, then its content, where need be."""
-    found = [problem_label(members[0]) for members in groups]
+    names = [labels.problem_label(members[0]) for members in groups]
+    # Each once: with the place of their data, then its content, where need be.
     for more in (_place_of, lambda members: members[0].replicate):
-        equal = [found.count(label) > 1 for label in found]
-        found = [
-            f"{label} · {one_line(more(members))}" if clash else label
-            for label, members, clash in zip(found, groups, equal, strict=True)
+        names = [
+            f"{name} · {labels.one_line(more(members))}" if names.count(name) > 1 else name
+            for name, members in zip(names, groups, strict=True)
         ]
-    return found
+    result = [
+        Problem(labels.env_of(members[0]), name, tuple(_methods_of(members)))
+        for name, members in zip(names, groups, strict=True)
+    ]
+    return sorted(result, key=lambda problem: labels.natural(problem.label))
 
 
 def _place_of(runs: Sequence[Run]) -> str:
@@ -194,19 +181,14 @@ def distinct(runs: Iterable[Run]) -> list[Run]:
     return list(best.values())
 
 
-def returns(run: Run) -> dict[int, float]:
-    rows = [row for row in run.rows if row.metric == "return" and math.isfinite(row.value)]
-    return {row.step: row.value for row in rows}
-
-
 def _methods_of(runs: Sequence[Run]) -> list[Method]:
     by_algorithm: dict[str, list[Run]] = {}
     for run in runs:
         name = Path(str(run.field("algorithm", "unknown"))).stem
         by_algorithm.setdefault(name, []).append(run)
-    strangers = sorted(set(by_algorithm) - set(METHODS))
-    known = METHODS | {
-        algorithm: (one_line(algorithm), OTHER_COLOURS[k % len(OTHER_COLOURS)])
+    strangers = sorted(set(by_algorithm) - set(labels.METHODS))
+    known = labels.METHODS | {
+        algorithm: (labels.one_line(algorithm), labels.OTHER_COLOURS[k % len(labels.OTHER_COLOURS)])
         for k, algorithm in enumerate(strangers)
     }
     methods = []
@@ -214,13 +196,12 @@ def _methods_of(runs: Sequence[Run]) -> list[Method]:
         variants = split(by_algorithm[algorithm])
         alone = len(by_algorithm) == 1 and len(variants) > 1  # a sweep of settings
         for k, (settings, members) in enumerate(variants):
-            name = method_name(known[algorithm][0], algorithm, settings, members[0])
-            colour = lighten(known[algorithm][1], k / max(len(variants), 3))
+            name = labels.method_name(known[algorithm][0], algorithm, settings, members[0])
+            look = (labels.lighten(known[algorithm][1], k / max(len(variants), 3)), k)
             if alone:
-                colour = ramp(k / (len(variants) - 1))
-            strong = algorithm == EMPHASISED and not alone
-            look = (colour, 0 if alone else k, strong)
-            methods.append(Method(algorithm, name, settings, *look, tuple(members)))
+                look = (labels.ramp(k / (len(variants) - 1)), 0)
+            strong = algorithm == labels.EMPHASISED and not alone
+            methods.append(Method(algorithm, name, settings, *look, strong, tuple(members)))
     return methods
 
 
@@ -237,18 +218,16 @@ def split(runs: Sequence[Run]) -> list[tuple[dict[str, Any], list[Run]]]:
     for run, each in zip(runs, settings, strict=True):
         chosen = {name: each.get(name) for name in differ}
         groups.setdefault(_key_of(chosen), (chosen, []))[1].append(run)
-    return sorted(groups.values(), key=lambda pair: natural(describe(pair[0])))
+    return sorted(groups.values(), key=lambda pair: labels.natural(labels.describe(pair[0])))
 
 
 def _settings_of(run: Run) -> dict[str, Any]:
-    own: dict[str, Any] = {}
-    for part in ("network", "sampling", "view", "evaluation"):
-        own |= run.spec.get(part, {})
+    parts = [run.spec.get(part, {}) for part in ("network", "sampling", "view", "evaluation")]
+    own = {name: value for part in parts for name, value in part.items()}
     return {
         **run.spec.get("settings", {}),
         "file": str(run.field("algorithm", "")),  # of two files with one name
-        "learning_rate": run.field("learning_rate"),
-        **{name: run.field(name) for name in ("algorithm_version", "td", "steps")},
+        **{each: run.field(each) for each in ("learning_rate", "algorithm_version", "td", "steps")},
         **{name: value for name, value in own.items() if name not in _NOT_A_SETTING},
         "target_period": run.field("target_period"),
     }

@@ -8,7 +8,7 @@ import numpy as np
 
 from rbve.report import table
 from rbve.report.statistics import student_interval
-from rbve.report.summary import Method, Problem
+from rbve.report.summary import Problem
 from rbve.rows import TOLERATED_OUTSIDE
 
 _CLONING = {"bc", "filtered_bc"}
@@ -18,10 +18,17 @@ MARGIN = 0.05  # of the way from random to the best return known: less is too sm
 def headline(problem: Problem) -> list[str]:
     """The best, whether cloning suffices, what is not apart from the best, values, divergence."""
     diverged = [f"{m.name} {m.diverged} of {m.n}" for m in problem.methods if m.diverged]
-    last = _told(
-        "Claimed values outside the returns that the data's rewards allow", _outside(problem)
-    )
-    last += _told("Diverged runs", diverged)
+    claimed = ((m.name, m.estimates["values_outside"]) for m in problem.methods)
+    outside = [
+        f"{name} {table.percent(share.mean)}"
+        for name, share in claimed
+        if share.n and share.mean > TOLERATED_OUTSIDE
+    ]
+    told = {
+        "Claimed values outside the returns that the data's rewards allow": outside,
+        "Diverged runs": diverged,
+    }
+    last = [f"{what}: {_listing(names)}." for what, names in told.items() if names]
     if not problem.ranked:
         missing = "trained from data alone, no environment to evaluate in"
         if problem.env:
@@ -33,10 +40,6 @@ def headline(problem: Problem) -> list[str]:
         best += f"; behaviour {table.number(behaviour, table.return_places(problem))}"
     middle = [*filter(None, [advice(problem)]), *_close(problem), *_overestimation(problem)]
     return [f"Best mean return: {best}.", *middle, *last]
-
-
-def _told(what: str, names: Sequence[str]) -> list[str]:
-    return [f"{what}: {_listing(names)}."] if names else []
 
 
 def _close(problem: Problem) -> list[str]:
@@ -52,10 +55,9 @@ def _close(problem: Problem) -> list[str]:
         for name, found in others
         if found.mean < best[1].mean and found.high is not None and found.high >= low
     ]
-    if len(near) == 1:
-        words.append(f"The interval of {near[0]} overlaps with that of the best.")
-    elif near:
-        words.append(f"The intervals of {_listing(near)} overlap with that of the best.")
+    if near:
+        overlap = "interval of {} overlaps" if len(near) == 1 else "intervals of {} overlap"
+        words.append(f"The {overlap.format(_listing(near))} with that of the best.")
     return words
 
 
@@ -69,12 +71,6 @@ def _overestimation(problem: Problem) -> list[str]:
         for side, end in (("lowest", min(medians.values())), ("highest", max(medians.values())))
     ]
     return [f"Median over-estimation error: {'; '.join(ends)}."]
-
-
-def _outside(problem: Problem) -> list[str]:
-    found = [(m.name, m.estimates["values_outside"]) for m in problem.methods]
-    high = [(name, each.mean) for name, each in found if each.n and each.mean > TOLERATED_OUTSIDE]
-    return [f"{name} {table.percent(share)}" for name, share in high]
 
 
 def best_words(problem: Problem) -> str:
@@ -104,8 +100,10 @@ def advice(problem: Problem) -> str | None:
     others = [method for method in problem.ranked if method.algorithm not in _CLONING]
     if not clones or not others:
         return None
-    best, ours, theirs = others[0].name, _by_dataset(others[0]), _by_dataset(clones[0])
-    differences = np.array([ours[name] - theirs[name] for name in ours if name in theirs])
+    best = others[0].name
+    ours, theirs = (method.by_dataset("return") for method in (others[0], clones[0]))
+    shared = [name for name in ours if name in theirs]
+    differences = np.array([np.mean(ours[name]) - np.mean(theirs[name]) for name in shared])
     interval = student_interval(differences)
     if interval is None:
         return None
@@ -119,15 +117,6 @@ def advice(problem: Problem) -> str | None:
     if interval[1] <= margin:
         return f"Cloning (BC) suffices here: {best} returns {gain} more, {count}."
     return f"Undecided: {best} returns {gain} more than cloning (BC), {count}; more would tell."
-
-
-def _by_dataset(method: Method) -> dict[str, float]:
-    """Mean final returns."""
-    values: dict[str, list[float]] = {}
-    for dataset, value in zip(method.datasets, method.finals("return"), strict=True):
-        if value is not None and math.isfinite(value):
-            values.setdefault(dataset, []).append(value)
-    return {dataset: float(np.mean(each)) for dataset, each in values.items()}
 
 
 def _scale(problem: Problem) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rbve.report.filter_table import filter_table, shared, without
+from rbve.report.render import filter_table, shared, without
 
 COLUMNS = ("method", "seed", "return")
 ROWS = [("R-BVE", 0, 0.5), ("DDQN </script>", 1, math.nan), ("R-BVE", 2, None), ("R-BVE", 3, 1.0)]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.browser import Tab, needs_browser
 
-from rbve.report.filter_table import filter_table
 from rbve.report.page import Section, write
+from rbve.report.render import filter_table
 
 pytestmark = needs_browser
 

@@ -14,8 +14,8 @@ from rbve.paper.finals import Problem, final_of
 from rbve.paper.frames import read_strips
 from rbve.paper.pages._render import render
 from rbve.paper.pages.gather import Study, problem_order
-from rbve.report.filter_table import Cell, filter_table
 from rbve.report.page import Section
+from rbve.report.render import Cell, filter_table
 from rbve.report.statistics import finite
 from rbve.report.table import ABSENT, number
 

@@ -10,9 +10,9 @@ from rbve.paper.finals import SCORE, Final, final_of
 from rbve.paper.pages._render import render
 from rbve.paper.pages.command import command, settings
 from rbve.paper.pages.gather import Study, grouped, problem_order, shown
-from rbve.report.filter_table import Cell, filter_table
 from rbve.report.labels import describe
 from rbve.report.page import Section
+from rbve.report.render import Cell, filter_table
 from rbve.rows import Run
 
 COLUMNS = (
