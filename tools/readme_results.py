@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rbve import rows
 from rbve.files import write_atomically
+from rbve.paper.claims import judge_all
 from rbve.paper.finals import SCORE
-from rbve.paper.judging.judge import judge_all
 from rbve.paper.pages.claims_table import tally
 from rbve.paper.pages.gather import Result, Study, gather, results
 from rbve.paper.pages.measures import centre

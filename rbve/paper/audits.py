@@ -3,8 +3,6 @@
 OUT/audits.json    recording, as a path below OUT -> verdict, findings, sizes, actions, returns
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

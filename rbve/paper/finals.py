@@ -4,10 +4,8 @@ A setting is chosen on other datasets than the one it is reported on: for each d
 with the best mean over the others. The paper's way, the best of all, stands beside it.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -15,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from rbve.report.labels import has_memory
-from rbve.report.statistics import Floats
 from rbve.rows import Run
 
 LEARNING_RATE = "learning_rate"
 SCORE = "normalised_return"
-GAIN = "over_behaviour"
+GAIN = "over_behaviour"  # how far the score is above that of the behaviour that made the data
 
 
 @dataclass(frozen=True)
@@ -38,23 +35,17 @@ class Problem:
     @property
     def recording(self) -> str:
         """What was recorded, whatever is kept of it."""
-        words = [self.env]
-        if self.noise:
-            words.append(f"noise {self.noise:g}")
-        if self.epsilon is not None:
-            words.append(f"{'script' if self.script else 'expert'} ε {self.epsilon:g}")
-        return ", ".join(words)
+        noise = f", noise {self.noise:g}" if self.noise else ""
+        if self.epsilon is None:
+            return self.env + noise
+        return f"{self.env}{noise}, {'script' if self.script else 'expert'} ε {self.epsilon:g}"
 
     @property
     def label(self) -> str:
-        words = [self.recording]
-        if self.keep != 0.1:
-            words.append(f"{self.keep:.0%}")
-        if self.side != "all":
-            words.append(f"{self.side} mean")
-        if self.action != "chosen":
-            words.append(f"{self.action} actions")
-        return ", ".join(words)
+        keep = f", {self.keep:.0%}" if self.keep != 0.1 else ""
+        side = f", {self.side} mean" if self.side != "all" else ""
+        action = f", {self.action} actions" if self.action != "chosen" else ""
+        return f"{self.recording}{keep}{side}{action}"
 
 
 @dataclass(frozen=True)
@@ -101,72 +92,68 @@ def final_of(run: Run, values: dict[str, float]) -> Final:
         **{name: data[name] for name in ("keep", "side", "action")},
         script=behaviour == "script",
     )
-    measured, written = values | over_behaviour(run, values), json.dumps(settings, sort_keys=True)
-    kind = (problem, run.field("algorithm"), written, data["keep_seed"])
-    return Final(*kind, measured, run.job, has_memory(run))
+    behaviours = behaviour_score(run.facts)
+    if behaviours is not None and SCORE in values:
+        values = values | {GAIN: values[SCORE] - behaviours}
+    kind = (problem, run.field("algorithm"), json.dumps(settings, sort_keys=True))
+    return Final(*kind, data["keep_seed"], values, run.job, has_memory(run))
 
 
-def over_behaviour(run: Run, values: dict[str, float]) -> dict[str, float]:
-    """How far the score is above that of the behaviour that made the data."""
+def behaviour_score(facts: Mapping[str, Any]) -> float | None:
+    """Where the data itself lies on the scale of scores; None where that is not known."""
     names = ("behaviour_return", "random_return", "reference_return")
-    behaviour, random, reference = (run.facts.get(name) for name in names)
-    if behaviour is None or random is None or reference is None or SCORE not in values:
-        return {}
-    return {GAIN: values[SCORE] - 100.0 * (behaviour - random) / (reference - random)}
+    mean, low, high = (facts.get(name) for name in names)
+    if mean is None or low is None or high is None or low == high:
+        return None
+    return 100.0 * (mean - low) / (high - low)
 
 
-def by_setting(found: Finals, measure: str) -> dict[str, dict[int, float]]:
+def by_setting(finals: Finals, measure: str) -> dict[str, dict[int, float]]:
     """setting -> dataset -> value, of the settings that ran on all datasets."""
     table: dict[str, dict[int, float]] = {}
-    for each in found:
+    for each in finals:
         if measure in each.values:
             table.setdefault(each.settings, {})[each.seed] = each.values[measure]
     datasets = {seed for values in table.values() for seed in values}
     return {name: values for name, values in table.items() if set(values) == datasets}
 
 
-def on_other_datasets(found: Finals, measure: str, choose_by: str) -> dict[int, float]:
+def on_other_datasets(
+    finals: Finals, measure: str = SCORE, choose_by: str = SCORE
+) -> dict[int, float]:
     """dataset -> value of the setting that is best on the others; one setting needs no choice."""
-    reported = by_setting(found, measure)
-    chosen = chosen_on_others(found, measure, choose_by)
+    reported = by_setting(finals, measure)
+    chosen = chosen_on_others(finals, measure, choose_by)
     return {seed: reported[setting][seed] for seed, setting in chosen.items()}
 
 
-def chosen_on_others(found: Finals, measure: str, choose_by: str) -> dict[int, str]:
+def chosen_on_others(
+    finals: Finals, measure: str = SCORE, choose_by: str = SCORE
+) -> dict[int, str]:
     """dataset -> the setting that is best on the others."""
-    chosen_by, reported = by_setting(found, choose_by), by_setting(found, measure)
+    chosen_by, reported = by_setting(finals, choose_by), by_setting(finals, measure)
     settings = sorted(set(chosen_by) & set(reported))
-    if not settings:
-        return {}
     result = {}
-    for seed in sorted(reported[settings[0]]):
+    for seed in sorted(reported[settings[0]]) if settings else ():
         others = [other for other in chosen_by[settings[0]] if other != seed]
         means = [mean([chosen_by[each][o] for o in others]) if others else 0 for each in settings]
         result[seed] = settings[int(np.argmax(means))]
     return result
 
 
-def best_of_all(found: Finals, measure: str, choose_by: str) -> dict[int, float]:
+def best_of_all(finals: Finals, measure: str = SCORE, choose_by: str = SCORE) -> dict[int, float]:
     """dataset -> value of the setting with the best mean over all datasets, as the paper chose."""
-    best = best_setting(found, measure, choose_by)
-    return {} if best is None else by_setting(found, measure)[best]
+    best = best_setting(finals, measure, choose_by)
+    return {} if best is None else by_setting(finals, measure)[best]
 
 
-def best_setting(found: Finals, measure: str, choose_by: str) -> str | None:
+def best_setting(finals: Finals, measure: str = SCORE, choose_by: str = SCORE) -> str | None:
     """The setting with the best mean over all datasets; None where none ran on all of them."""
-    chosen_by, reported = by_setting(found, choose_by), by_setting(found, measure)
-    settings = sorted(set(chosen_by) & set(reported))
-    if not settings:
-        return None
-    return max(settings, key=lambda setting: mean(list(chosen_by[setting].values())))
+    chosen_by = by_setting(finals, choose_by)
+    settings = sorted(set(chosen_by) & set(by_setting(finals, measure)))
+    return max(settings, key=lambda each: mean(list(chosen_by[each].values())), default=None)
 
 
 def mean(values: Sequence[float]) -> float:
     """Values that are not finite, as of a diverged run, count as the worst."""
     return float(np.mean([value if np.isfinite(value) else -np.inf for value in values]))
-
-
-def aligned(*groups: dict[int, float]) -> list[Floats]:
-    """Values of the datasets all have, in one order."""
-    shared = sorted(set.intersection(*map(set, groups)))
-    return [np.array([group[seed] for seed in shared], np.float64) for group in groups]

@@ -6,8 +6,6 @@ A kind is the folder of its recordings, whatever their seeds. Observations that 
 no strip.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from pathlib import Path

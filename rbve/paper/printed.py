@@ -1,7 +1,5 @@
 """Numbers the paper prints (arXiv:2103.09575), to stand beside those measured here."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,13 +1,11 @@
 """The report of a study: the paper's claims and what was measured, then every experiment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from rbve import report, rows
-from rbve.paper.judging.judge import Judged, judge_all
+from rbve.paper.claims import Judged, judge_all
 from rbve.paper.results import EXPERIMENTS, THEORY, jobs_of
 from rbve.rows import Run
 
@@ -47,8 +45,7 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
 def write_page(findings: Findings, out: str | Path) -> Path:
     if not findings.studied:
         return report.write_report(findings.paths, out)
-    from rbve.paper import pages
-    from rbve.paper.pages import claims_table
+    from rbve.paper.pages import claims_table, overview
     from rbve.paper.pages.gather import gather
     from rbve.report import problems, table
     from rbve.report.page import encode, write
@@ -56,7 +53,7 @@ def write_page(findings: Findings, out: str | Path) -> Path:
 
     groups = group(findings.runs)
     files = {"summary.csv": encode(table.as_csv(groups))}
-    sections = pages.sections(gather(findings.paths, findings.runs), bool(findings.judged))
+    sections = overview.sections(gather(findings.paths, findings.runs), bool(findings.judged))
     if findings.judged:
         files["claims.csv"] = encode(claims_table.as_csv(findings.judged))
         sections = [claims_table.section(findings.judged), *sections]

@@ -4,8 +4,6 @@ OUT/data/<recording>/<seed>    see recordings.py; shared by all experiments
 OUT/runs/<job>/rows.jsonl      results; equal jobs are trained once
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

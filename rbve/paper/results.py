@@ -7,8 +7,6 @@ OUT/audits.json                     what the data is like
 OUT/frames/<kind>.png               what recorded images look like
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, fields
 from pathlib import Path

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rbve import rows
-from rbve.paper.claims import lab, tables, theory
-from rbve.paper.judging.judge import judge_all
+from rbve.paper.claims import judge_all, lab, tables, theory
 from rbve.rows import Row, Run
 
 

@@ -13,8 +13,17 @@ from support.browser import Tab, needs_browser
 from support.studies import make_run, scored, write_study
 
 from rbve.paper import experiments
-from rbve.paper.claims import ATARI, FOR_ATARI, FOR_LAB, LAB, MEMORY, MINATAR, all_claims
-from rbve.paper.judging.judge import Judged, judge_all
+from rbve.paper.claims import (
+    ATARI,
+    FOR_ATARI,
+    FOR_LAB,
+    LAB,
+    MEMORY,
+    MINATAR,
+    Judged,
+    all_claims,
+    judge_all,
+)
 from rbve.paper.judging.verdicts import ENOUGH
 from rbve.paper.pages import claims_table
 from rbve.paper.report import write_report

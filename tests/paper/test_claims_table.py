@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from support.studies import make_run
 
-from rbve.paper.claims import all_claims
-from rbve.paper.judging.judge import Judged, judge_all
+from rbve.paper.claims import Judged, all_claims, judge_all
 from rbve.paper.report import write_report
 from rbve.rows import Run, find, write
 

@@ -17,8 +17,8 @@ from rbve.data import load
 from rbve.paper import experiments
 from rbve.paper import reproduce as study
 from rbve.paper.experiments import Data, Experiment, Method, Scale
-from rbve.paper.pages import sections
 from rbve.paper.pages.gather import gather
+from rbve.paper.pages.overview import sections
 from rbve.policy import Policy
 
 LEVEL = "memory_len:3"

@@ -1,7 +1,5 @@
 """The words claims are made of: kinds of data, quantities, thresholds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbve.paper.finals import Problem

@@ -1,23 +1,10 @@
 """Which method scores best: the paper's bsuite figure, and its Atari ablations."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from rbve.paper.claims import FOR_ATARI, Claim
-from rbve.paper.claims._words import (
-    ALL_SIX,
-    BASELINES,
-    CLOSE,
-    EXPERT,
-    LATER,
-    called,
-    noisy,
-    on,
-    quiet,
-    share,
-    standard,
-)
+from rbve.paper.claims import _words as words
+from rbve.paper.claims._words import ALL_SIX, BASELINES, CLOSE, EXPERT, called, on, quiet, standard
 from rbve.paper.finals import GAIN
 from rbve.paper.judging.effects import METHODS, STANDARDISED, Pick
 from rbve.paper.judging.rules import better, reaches, similar, steadier, worst
@@ -76,7 +63,7 @@ CLAIMS = (
         SECTION,
         "steadier: |score at noise .25 − at noise 0| of {R-BVE, R-DQN} below that of "
         "{DDQN, CQL, REM, BCQ}; the weaker counts",
-        worst(*(steadier(m, BASELINES, noisy, quiet) for m in ("R-BVE", "R-DQN"))),
+        worst(*(steadier(m, BASELINES, words.noisy, quiet) for m in ("R-BVE", "R-DQN"))),
     ),
     Claim(
         "λ = .005, tuned on Atari, serves bsuite unchanged",
@@ -98,7 +85,7 @@ CLAIMS = (
     Claim(
         "Ranking, weighted by success, works better in practice than CQL's regularisation",
         "section 'Related work'",
-        f"better: R-DQN − CQL, both on DDQN, {ALL_SIX}; {LATER}",
+        f"better: R-DQN − CQL, both on DDQN, {ALL_SIX}; {words.LATER}",
         better("R-DQN", ["CQL"], standard),
     ),
     Claim(
@@ -138,7 +125,7 @@ CLAIMS = (
         "BVE and DDQN attain similar returns on all of the data",
         ABLATIONS,
         "similar: BVE − DDQN within ±10 points on 100% of the episodes",
-        similar("BVE", ["DDQN"], share(1, 1), CLOSE),
+        similar("BVE", ["DDQN"], words.share(1, 1), CLOSE),
         experiment="fractions",
     ),
     _atari(

@@ -4,8 +4,6 @@ Lemmas are checked in rational numbers: a single violation is 'not reproduced'. 
 are quick and exact, and had been run before their rules were written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -17,7 +15,7 @@ from rbve.paper.theory import numbered
 from rbve.report.across import mean_interval
 from rbve.rows import Run
 
-PLACE = 6
+PLACE = 4
 OFTEN = 0.5  # of random problems
 PREMISE = {"w": 1.0, "factor": 1.0}  # the remark's own start, w > 0
 EXACT = "exact"

@@ -1,41 +1,47 @@
-"""What the networks claim: over-estimation, value error, action gap."""
-
-from __future__ import annotations
+"""What the networks' values claim; what hangs on the ranking term; what the data does."""
 
 from functools import partial
+from typing import Any
 
-from rbve.paper.claims import FOR_ATARI, Claim
-from rbve.paper.claims._words import (
-    ACTION_GAP,
-    ANY_SHARE,
-    ORDERS,
-    OVERESTIMATION,
-    PLENTY,
-    SCARCE,
-    VALUE_ERROR,
-    along,
-    quiet,
-)
+from rbve.paper.claims import FOR_ATARI, FOR_LAB, Claim
+from rbve.paper.claims import _words as words
+from rbve.paper.claims._words import CLOSE, OVERESTIMATION, PLENTY, SCARCE, called, quiet, side
 from rbve.paper.judging import rules
-from rbve.paper.judging.effects import Quantity
-from rbve.paper.judging.rules import better, between, rising, worst
+from rbve.paper.judging.effects import METHODS, Pick, Quantity
+from rbve.paper.judging.rules import alike, better, between, rising, similar, worst
 
 PLACE = 2
 APPENDIX = "appendix 'Over-estimation on Online Policy Selection Games'"
 FIGURE = "figure 'Over-estimation of Q-values'"
 SECTION = "section 'Over-estimation Experiments'"
 STRENGTH = "appendix 'On the Effects of Regularization'"
+RANKING = "section 'Ranking regularization'"
+COVERAGE = "section 'The importance of coverage'"
 CORRECTED = "signed until the first rows were read"
+NOISY, NOISELESS = words.expert(0.25), words.expert(0.0)
+RIVALS = ("DDQN", "R-DQN")
+BASE = {"filter": "exponential", "normalise": "dataset", "form": "hinge2", "bounded": False}
+BASE |= {"lam": 0.005, "nu": 0.05, "beta": 0.5}
 
 _bsuite = partial(Claim, here=FOR_ATARI)
 _fractions = partial(Claim, here=FOR_ATARI, experiment="fractions")
 _strength = partial(Claim, here=FOR_ATARI, experiment="ranking_strength")
+_filters = partial(Claim, experiment="filters")
+_rewards = partial(Claim, here=FOR_ATARI, experiment="reward_distribution")
+_coverage = partial(Claim, here=FOR_LAB, experiment="coverage")
 
 
 def _ranking_lowers(quantity: Quantity) -> rules.Rule:
     pairs = (("R-DQN", "DDQN"), ("R-BVE", "BVE"))
     return worst(*(better(own, [other], quiet, quantity, -1) for own, other in pairs))
 
+
+def _rbve(**changed: Any) -> Pick:
+    return Pick("rbve", {**BASE, **changed})
+
+
+NO_WEIGHT = {"no weight": _rbve(filter="none")}
+LARGER = {f"λ {lam:g}": _rbve(lam=lam) for lam in (0.05, 0.5)}
 
 CLAIMS = (
     _bsuite(
@@ -56,14 +62,14 @@ CLAIMS = (
         APPENDIX,
         "better (lower): R-DQN − DDQN and R-BVE − BVE in log₁₀(1 + |value error|), "
         f"10% of the data, no noise; the weaker counts; {CORRECTED}",
-        _ranking_lowers(VALUE_ERROR),
+        _ranking_lowers(words.VALUE_ERROR),
     ),
     _bsuite(
         "DDQN has the highest value error",
         APPENDIX,
         "better: DDQN − {R-DQN, BVE, R-BVE} in log₁₀(1 + |value error|), "
         f"10% of the data, no noise; {CORRECTED}",
-        better("DDQN", ["R-DQN", "BVE", "R-BVE"], quiet, VALUE_ERROR),
+        better("DDQN", ["R-DQN", "BVE", "R-BVE"], quiet, words.VALUE_ERROR),
     ),
     _fractions(
         "DDQN's over-estimation grows severely as data becomes scarce",
@@ -75,14 +81,14 @@ CLAIMS = (
         "R-DQN over-estimates less than DDQN",
         FIGURE,
         "better (lower): R-DQN − DDQN in log₁₀(1 + error), mean over all shares",
-        better("R-DQN", ["DDQN"], ANY_SHARE, OVERESTIMATION, -1),
+        better("R-DQN", ["DDQN"], words.ANY_SHARE, OVERESTIMATION, -1),
     ),
     _fractions(
         "R-DQN's over-estimation still grows by orders of magnitude as data becomes scarce",
         SECTION,
         "between: R-DQN at 5% or less − at 50% or more, log₁₀(1 + over-estimation error), "
         "the mean at least 2",
-        between(["R-DQN"], SCARCE, PLENTY, OVERESTIMATION, least=ORDERS),
+        between(["R-DQN"], SCARCE, PLENTY, OVERESTIMATION, least=words.ORDERS),
     ),
     _fractions(
         "BVE and R-BVE reduce over-estimation in all settings",
@@ -91,7 +97,7 @@ CLAIMS = (
         "log₁₀(1 + error); the weaker counts",
         worst(
             *(
-                rules.better_everywhere(own, [f"DDQN ({own})"], ANY_SHARE, OVERESTIMATION, -1)
+                rules.better_everywhere(own, [f"DDQN ({own})"], words.ANY_SHARE, OVERESTIMATION, -1)
                 for own in ("BVE", "R-BVE")
             )
         ),
@@ -100,7 +106,7 @@ CLAIMS = (
         "R-BVE reduces over-estimation by orders of magnitude",
         "section 'Introduction'",
         "better (lower): R-BVE − DDQN in log₁₀(1 + error), mean over all shares and at least 2",
-        better("R-BVE", ["DDQN"], ANY_SHARE, OVERESTIMATION, -1, ORDERS),
+        better("R-BVE", ["DDQN"], words.ANY_SHARE, OVERESTIMATION, -1, words.ORDERS),
     ),
     _strength(
         "A larger λ widens the action gap",
@@ -108,9 +114,9 @@ CLAIMS = (
         "rising: action gap of R-BVE (the paper does not say whose) along λ = .005, .05, .5, 5; "
         "R-DQN's is told beside it",
         rules.beside(
-            rising(along("rbve"), quiet, ACTION_GAP),
+            rising(words.along("rbve"), quiet, words.ACTION_GAP),
             "R-DQN",
-            rising(along("rdqn"), quiet, ACTION_GAP),
+            rising(words.along("rdqn"), quiet, words.ACTION_GAP),
         ),
     ),
     _strength(
@@ -119,9 +125,120 @@ CLAIMS = (
         "falling: log₁₀(1 + over-estimation error) of R-DQN (the paper does not say whose) along "
         "λ = .005, .05, .5, 5; R-BVE's is told beside it",
         rules.beside(
-            rising(along("rdqn"), quiet, OVERESTIMATION, -1),
+            rising(words.along("rdqn"), quiet, OVERESTIMATION, -1),
             "R-BVE",
-            rising(along("rbve"), quiet, OVERESTIMATION, -1),
+            rising(words.along("rbve"), quiet, OVERESTIMATION, -1),
         ),
+    ),
+    _filters(
+        "The exponential weight works best of the filters tried",
+        RANKING,
+        "better: R-BVE with the exponential weight − with the binary, the advantage filter; "
+        "no noise, V̂ standardised",
+        better(_rbve(), {name: _rbve(filter=name) for name in ("binary", "advantage")}, quiet),
+    ),
+    _filters(
+        "Without a weight the ranking term does harm, since behaviour is not optimal",
+        RANKING,
+        "better: R-BVE with the exponential weight − with none; no noise",
+        better(_rbve(), NO_WEIGHT, quiet),
+    ),
+    _filters(
+        "Without a weight the ranking term can make values over-estimate",
+        "appendix 'Pairwise Ranking Loss for Q-learning'",
+        "better (lower): log₁₀(1 + over-estimation error) of R-BVE with the exponential weight − "
+        f"with none; no noise; {words.LATER}",
+        better(_rbve(), NO_WEIGHT, quiet, OVERESTIMATION, -1),
+    ),
+    _strength(
+        "Ranking is robust to its strength λ",
+        "section 'Experiments'",
+        "similar: R-BVE at λ = .05, .5 − at .005 within ±10 points, no noise",
+        similar(_rbve(), LARGER, quiet, CLOSE),
+    ),
+    _strength(
+        "λ = .005 is the best choice on most tasks",
+        "appendix 'Atari Hyperparameters'",
+        "better: R-BVE at λ = .005 − at .05, .5, no noise",
+        better(_rbve(), LARGER, quiet),
+    ),
+    Claim(
+        "Ranking is robust to its margin ν",
+        "section 'Experiments'",
+        "similar: R-BVE at ν = .5 − at .05 within ±10 points, no noise",
+        similar(_rbve(), {"ν 0.5": _rbve(nu=0.5)}, quiet, CLOSE),
+        experiment="ranking_forms",
+    ),
+    _fractions(
+        "With little data BVE and R-BVE score above DQN and R-DQN",
+        "figure 'Sample Efficiency'",
+        "better: {BVE, R-BVE} − {DDQN, R-DQN} at 5% or less; the weaker of the two counts",
+        worst(better("BVE", RIVALS, SCARCE), better("R-BVE", called("R-BVE", *RIVALS), SCARCE)),
+    ),
+    _fractions(
+        "R-BVE is particularly effective where data is scarce",
+        "section 'Discussion'",
+        "widens: its lead over DDQN at 5% or less − at 50% or more, above 0",
+        rules.widens("R-BVE", ["DDQN"], SCARCE, PLENTY),
+    ),
+    _rewards(
+        "BVE beats DQN on episodes below the mean return, and on those above",
+        "appendix 'Atari: Robustness to Data'",
+        "better: BVE − DDQN on each side, 10% of the episodes; the weaker of the two counts",
+        worst(*(better("BVE", [f"DDQN, {s}"], side(s)) for s in ("below", "above"))),
+    ),
+    _rewards(
+        "BVE is more robust than DDQN to variations of the reward distribution",
+        "section 'Robustness Experiments'",
+        "steadier: |score on episodes below the mean − above it| of BVE below that of DDQN",
+        rules.steadier("BVE", ["DDQN"], side("below"), side("above")),
+    ),
+    _coverage(
+        "On a noiseless expert's data BC outperforms all offline RL",
+        COVERAGE,
+        "better: BC − {DDQN, R-DQN, CQL, BVE, R-BVE}, expert ε 0, 10% of the episodes",
+        better("BC", [*RIVALS, "CQL", "BVE", "R-BVE"], NOISELESS),
+        printed="seekavoid ε 0: BC 28.0, R2D2 4.7, CQL 12.8, BVE 4.4, R-BVE 17.1",
+    ),
+    _coverage(
+        "On a noisy expert's data R-BVE outperforms BC",
+        COVERAGE,
+        "better: R-BVE − BC, expert ε .25, 10% of the episodes",
+        better("R-BVE", ["BC"], NOISY),
+        printed="seekavoid ε .25: R-BVE 25.6 ± 7.0, BC 17.5 ± 7.5",
+    ),
+    _coverage(
+        "Noise in the expert's actions makes BC worse",
+        "figure 'Effect of coverage'",
+        "between: BC at expert ε .25 − at ε 0, below 0",
+        between(["BC"], NOISY, NOISELESS, sign=-1),
+        printed="seekavoid: BC 28.0 ± 7.6 at ε 0, 17.5 ± 7.5 at ε .25",
+    ),
+    _coverage(
+        "Noise in the expert's actions helps DDQN (with memory R2D2), BVE and R-BVE",
+        COVERAGE,
+        "between: {DDQN, BVE, R-BVE} at expert ε .25 − at ε 0, above 0",
+        between(["DDQN", "BVE", "R-BVE"], NOISY, NOISELESS),
+        printed="seekavoid, ε 0 to .25: R2D2 4.7 to 13.5, BVE 4.4 to 9.0, R-BVE 17.1 to 25.6",
+    ),
+    _coverage(
+        "Noise in the expert's actions leaves CQL unaffected",
+        COVERAGE,
+        "similar: CQL at expert ε .25 − at ε 0 within ±10 points",
+        alike(["CQL"], NOISY, NOISELESS, CLOSE),
+        printed="seekavoid: 12.8 ± 10.7 at ε 0, 13.5 ± 5.1 at ε .25",
+    ),
+    _coverage(
+        "Noise in the expert's actions leaves R-DQN (with memory R-R2D2) unaffected",
+        COVERAGE,
+        "similar: R-DQN at expert ε .25 − at ε 0 within ±10 points",
+        alike(["R-DQN"], NOISY, NOISELESS, CLOSE),
+    ),
+    _coverage(
+        "R-BVE from a noisy expert matches BC from a noiseless one",
+        "figure 'Effect of coverage'",
+        "similar: R-BVE at expert ε .25 − BC at ε 0 within ±10 points",
+        alike({"R-BVE − BC": METHODS["R-BVE"]}, NOISY, NOISELESS, CLOSE, "BC"),
+        printed="seekavoid: R-BVE 25.6 ± 7.0, BC 28.0 ± 7.6",
     ),
 )

@@ -6,10 +6,9 @@ EXPERIMENT, made of the words below; what a word means at a scale is said once, 
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -79,7 +78,7 @@ class Outline:
     """What a page needs of an experiment; a study keeps it, so that a page executes no file."""
 
     question: str
-    figure: str  # "methods": bars per method; "against": a measure against what varies
+    figure: str = ""  # "methods": bars per method; "against": a measure against what varies
     against: str = ""  # what varies: keep, lam, epsilon, side, action, filter, ...
     measures: tuple[str, ...] = ("return",)
     title: str = ""  # in the page; "" = its name
@@ -102,19 +101,18 @@ class Experiment(Outline):
 
     def __post_init__(self) -> None:
         for name, kind in (("data", Data), ("methods", Method), ("scales", Scale)):
-            content = getattr(self, name)
+            content, word = getattr(self, name), kind.__name__
             right = isinstance(content, tuple) and all(isinstance(each, kind) for each in content)
             if not right or not (content or name == "scales"):
-                raise ValueError(
-                    f"{name} takes a tuple of {kind.__name__}, e.g. ({kind.__name__}(...),)"
-                )
+                raise ValueError(f"{name} takes a tuple of {word}, e.g. ({word}(...),)")
+        if not self.figure:
+            object.__setattr__(self, "figure", "against" if self.against else "methods")
         if isinstance(self.measures, str) or not all(isinstance(m, str) for m in self.measures):
             raise ValueError('measures takes a tuple of names, e.g. ("return",)')
 
     @property
     def outline(self) -> Outline:
-        names = [each.name for each in dataclasses.fields(Outline)]
-        return Outline(**{name: getattr(self, name) for name in names})
+        return Outline(**{each.name: getattr(self, each.name) for each in fields(Outline)})
 
     def at(self, scale: Scale) -> Scale:
         """The scale asked for, at this experiment's own sizes."""

@@ -5,8 +5,6 @@ levels of that name, MemoryS8 for matching objects, FourRooms and DoorKey for na
 counts only if the agents that recorded it came half way from random to the best return known.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from rbve.paper.experiments import Data, Experiment, Method, scales

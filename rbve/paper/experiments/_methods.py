@@ -1,7 +1,5 @@
 """What experiments share: bsuite's data, and methods with the settings that are tried."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import product
 from typing import Any

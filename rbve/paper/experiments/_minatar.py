@@ -6,8 +6,7 @@ about an hour and a half on 2 cores. A game counts only if every agent that reco
 three times the random policy's return.
 """
 
-from __future__ import annotations
-
+from dataclasses import replace
 from functools import partial
 
 from rbve.paper.experiments import Data, Experiment, scales
@@ -20,6 +19,12 @@ SCALES = scales(
 )
 # `learned`: late returns over random ones.
 experiment = partial(Experiment, scales=SCALES, learned=3.0)
+
+
+def as_in(bsuites: Experiment, question: str, data: tuple[Data, ...]) -> Experiment:
+    """The same experiment on boards."""
+    own = replace(bsuites, question=question, data=data, scales=SCALES, learned=3.0)
+    return replace(own, paper=f"{bsuites.paper}; here MinAtar")
 
 
 def games(**choices: object) -> tuple[Data, ...]:

@@ -19,7 +19,6 @@ EXPERIMENT = Experiment(
     paper="Silent: its Atari data comes from an online agent; here one real game in its place",
     data=(Data("atari:Boxing", keep=1.0, script=0.1),),
     methods=(fixed("bc"), fixed("dqn"), fixed("cql"), fixed("bve"), fixed("rbve")),
-    figure="methods",
     measures=("return", "normalised_return"),
     scales=SCALES,
     spec={"stack": 4, "clip_rewards": True, "final_evaluations": 2, "torso": "atari_valid"},

@@ -8,6 +8,5 @@ EXPERIMENT = Experiment(
     paper="Figure 'Bsuite Experiments'",
     data=bsuite(noise=(0.0, 0.25)),
     methods=ALL,
-    figure="methods",
     measures=("normalised_return", "return"),
 )

@@ -8,7 +8,6 @@ EXPERIMENT = Experiment(
     paper="Figure 'Effect of coverage in the expert demonstrations'",
     data=bsuite(expert=(0.0, 0.01, 0.1, 0.25)),
     methods=tuple(map(fixed, ("bc", "dqn", "rdqn", "cql", "bve", "rbve"))),
-    figure="against",
     against="epsilon",
     measures=("normalised_return", "return"),
 )

@@ -20,7 +20,6 @@ EXPERIMENT = Experiment(
     paper="Silent: in the place of DeepMind Lab, which cannot be installed here",
     data=(Data("vizdoom:basic", keep=1.0, script=0.25),),
     methods=(fixed("bc"), fixed("dqn"), fixed("bve"), fixed("rbve", lam=1.0)),
-    figure="methods",
     scales=SCALES,
     spec=dict(memory=128, sequence=10, burn_in=5, n_step=5, gamma=0.997, final_evaluations=2),
 )

@@ -12,7 +12,6 @@ EXPERIMENT = Experiment(
         *(fixed("rbve", filter="exponential", normalise=scale) for scale in ("dataset", "none")),
         *(fixed("rbve", filter="advantage", normalise=scale) for scale in ("dataset", "none")),
     ),
-    figure="against",
     against="filter",
     measures=("normalised_return", "overestimation", "action_gap"),
 )

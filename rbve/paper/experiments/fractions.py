@@ -8,7 +8,6 @@ EXPERIMENT = Experiment(
     paper="Figures 'Over-estimation of Q-values' and 'Sample Efficiency'",
     data=bsuite(keep=(0.01, 0.05, 0.1, 0.25, 0.5, 1.0)),
     methods=(fixed("dqn"), fixed("rdqn"), fixed("bve"), fixed("rbve")),
-    figure="against",
     against="keep",
     measures=("overestimation", "start_overestimation", "value_error", "normalised_return"),
 )

@@ -8,7 +8,6 @@ EXPERIMENT = Experiment(
     paper="Silent; the appendix 'BSuite Dataset' replaces actions in the environment",
     data=bsuite(noise=(0.25,), action=("chosen", "executed")),
     methods=(fixed("dqn"), fixed("bve"), fixed("rbve"), fixed("bc")),
-    figure="against",
     against="action",
     measures=("normalised_return", "return"),
 )

@@ -7,5 +7,4 @@ EXPERIMENT = experiment(
     paper="Figure 'DeepMind Lab Results' and the appendix's table; here levels that run on a CPU",
     data=tuple(map(recorded, BEST)),
     methods=METHODS,
-    figure="methods",
 )

@@ -7,6 +7,5 @@ EXPERIMENT = experiment(
     paper="Figure 'Effect of coverage in the expert demonstrations' (seekavoid); here collection",
     data=tuple(recorded("collect:few", expert=epsilon) for epsilon in (0.0, 0.01, 0.1, 0.25)),
     methods=METHODS,
-    figure="against",
     against="epsilon",
 )

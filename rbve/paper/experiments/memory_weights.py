@@ -14,5 +14,4 @@ EXPERIMENT = experiment(
         Method("rbve", sweep=RANKING),
         *(fixed("rbve", normalise="none", **strength) for strength in RANKING),
     ),
-    figure="methods",
 )

@@ -8,6 +8,5 @@ EXPERIMENT = experiment(
     paper="Figures 'Atari offline policy selection games' and 'Atari ablations'; here MinAtar",
     data=games(),
     methods=ALL,
-    figure="methods",
     measures=("normalised_return", "return", "overestimation"),
 )

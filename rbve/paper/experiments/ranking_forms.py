@@ -15,7 +15,6 @@ EXPERIMENT = Experiment(
         *(fixed("rbve", nu=nu) for nu in (0.0, 0.5)),
         fixed("rbve", normalise="none"),
     ),
-    figure="against",
     against="setting",
     measures=("normalised_return", "overestimation", "action_gap"),
 )

@@ -8,7 +8,6 @@ EXPERIMENT = Experiment(
     paper="Appendix 'On the Effects of Regularization', two figures",
     data=bsuite(),
     methods=STRENGTHS,
-    figure="against",
     against="lam",
     measures=("action_gap", "overestimation", "normalised_return"),
 )

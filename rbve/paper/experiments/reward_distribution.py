@@ -8,7 +8,6 @@ EXPERIMENT = Experiment(
     paper="Appendix 'Atari: Robustness to Data'",
     data=bsuite(side=("below", "above")),
     methods=(fixed("dqn"), fixed("bve"), fixed("rbve"), fixed("bc")),
-    figure="against",
     against="side",
     measures=("normalised_return", "return"),
 )

@@ -1,14 +1,13 @@
 """Effects: paired differences in a measure, by recording, each environment counting alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rbve.paper.finals import SCORE, Final, Finals, Problem, aligned, on_other_datasets
+from rbve.paper.finals import SCORE, Final, Finals, Problem, on_other_datasets
 from rbve.report import labels
 from rbve.report.across import Interval, mean_interval
 from rbve.report.statistics import Floats
@@ -35,9 +34,11 @@ METHODS = {
 
 Method = str | Pick  # by its name in METHODS, or with settings of its own
 Methods = Iterable[str] | Mapping[str, Pick]
-Pairs = Mapping[str, tuple[Method, Method]]  # what is compared, by its name
+Pair = tuple[Method, Method]
+Pairs = Mapping[str, Pair]  # what is compared, by its name
 Where = Callable[[Problem], bool]
 Kinds = tuple[Problem, Problem]  # of data: what is compared with what
+Data = Where | Sequence[Kinds]  # Where: each kind of data with itself
 Gaps = dict[str, Floats]  # recordings of one kind -> a difference for each
 
 
@@ -53,15 +54,11 @@ def picks(methods: Methods) -> dict[str, Pick]:
     return dict(methods) if isinstance(methods, Mapping) else {each: pick(each) for each in methods}
 
 
-def identity(value: Floats) -> Floats:
-    return value
-
-
 class Quantity(NamedTuple):
     """What is compared: a measure, and the scale on which differences are taken."""
 
     measure: str = SCORE
-    scale: Callable[[Floats], Floats] = identity
+    scale: Callable[[Floats], Floats] = np.positive  # as they are
 
 
 NORMALISED_SCORE = Quantity()
@@ -82,71 +79,46 @@ def problems(finals: Finals, where: Where) -> list[Problem]:
 
 def matched(finals: Finals, there: Where, here: Where) -> list[Kinds]:
     """Two kinds of data each, of one environment."""
-    return [
-        (first, second)
-        for first in problems(finals, there)
-        for second in problems(finals, here)
-        if first.env == second.env
-    ]
+    pairs = product(problems(finals, there), problems(finals, here))
+    return [(first, second) for first, second in pairs if first.env == second.env]
 
 
 def differences(
-    finals: Finals, pairs: Pairs, where: Where, quantity: Quantity = NORMALISED_SCORE
+    finals: Finals, pairs: Pairs, data: Data, quantity: Quantity = NORMALISED_SCORE
 ) -> dict[str, Interval]:
     """First − second of each pair that some kind of data has."""
-    kinds = [(problem, problem) for problem in problems(finals, where)]
-    tasks = {name: gaps(finals, pair, kinds, quantity) for name, pair in pairs.items()}
+    tasks = {name: gaps(finals, pair, data, quantity) for name, pair in pairs.items()}
     return {name: mean_interval(each) for name, each in tasks.items() if each}
 
 
-def gaps(
-    finals: Finals,
-    pair: tuple[Method, Method],
-    kinds: Sequence[Kinds],
-    quantity: Quantity = NORMALISED_SCORE,
-) -> Gaps:
+def gaps(finals: Finals, pair: Pair, data: Data, quantity: Quantity = NORMALISED_SCORE) -> Gaps:
     """The first method on the first kind of data − the second on the second."""
+    kinds = [(kind, kind) for kind in problems(finals, data)] if callable(data) else data
     measure, scale = quantity
-    return _by_recording(
-        (both, lambda a, b: scale(a) - scale(b), [
-            values(finals, method, kind, measure) for method, kind in zip(pair, both, strict=True)
-        ])
+    parts = [
+        (both, [values(finals, *each, measure) for each in zip(pair, both, strict=True)])
         for both in kinds
-    )  # fmt: skip
+    ]
+    return _by_recording(parts, lambda a, b: scale(a) - scale(b))
 
 
 def excess(
-    finals: Finals,
-    pair: tuple[Method, Method],
-    kinds: Sequence[Kinds],
-    fold: Callable[[Floats], Floats] = identity,
+    finals: Finals, pair: Pair, kinds: Sequence[Kinds], fold: Callable[[Floats], Floats]
 ) -> Gaps:
     """How much more the first's score changes between kinds of data than the second's."""
-    return _by_recording(
-        (both, lambda a, b, c, d: fold(a - b) - fold(c - d), [
-            values(finals, method, kind) for method in pair for kind in both
-        ])
-        for both in kinds
-    )  # fmt: skip
-
-
-def _together(
-    combine: Callable[..., Floats], groups: Sequence[dict[int, float]]
-) -> dict[int, float]:
-    """Of the datasets all groups have."""
-    seeds = sorted(set.intersection(*map(set, groups)))
-    return dict(zip(seeds, combine(*aligned(*groups)), strict=True))
+    parts = [(both, [values(finals, *each) for each in product(pair, both)]) for both in kinds]
+    return _by_recording(parts, lambda a, b, c, d: fold(a - b) - fold(c - d))
 
 
 def _by_recording(
-    parts: Iterable[tuple[Kinds, Callable[..., Floats], Sequence[dict[int, float]]]],
+    parts: Iterable[tuple[Kinds, Sequence[dict[int, float]]]], combine: Callable[..., Floats]
 ) -> Gaps:
     """One number for each recording, the mean over what was kept of it.
 
     Shares of one recording are not independent, and resampling takes them to be.
     """
     by_name: dict[str, list[dict[int, float]]] = {}
-    for kinds, combine, groups in parts:
+    for kinds, groups in parts:
         if gap := _together(combine, groups):
             name = " − ".join(dict.fromkeys(kind.recording for kind in kinds))
             by_name.setdefault(name, []).append(gap)
@@ -154,3 +126,12 @@ def _by_recording(
         name: _together(lambda *each: np.mean(each, axis=0), own) for name, own in by_name.items()
     }
     return {name: np.array(list(own.values())) for name, own in means.items() if own}
+
+
+def _together(
+    combine: Callable[..., Floats], groups: Sequence[dict[int, float]]
+) -> dict[int, float]:
+    """Of the datasets all groups have."""
+    seeds = sorted(set.intersection(*map(set, groups)))
+    columns = [np.array([group[seed] for seed in seeds], np.float64) for group in groups]
+    return dict(zip(seeds, combine(*columns), strict=True))

@@ -4,9 +4,7 @@ A call makes a Rule, which judges final results: better("R-BVE", ["DDQN", "CQL"]
 go by the names of effects.METHODS, with words in brackets where a claim needs a name twice.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, wraps
 from itertools import pairwise
@@ -16,21 +14,9 @@ import numpy as np
 
 from rbve.paper.finals import SCORE, Finals
 from rbve.paper.judging import effects as of
-from rbve.paper.judging.effects import NORMALISED_SCORE, Kinds, Method, Methods, Quantity, Where
-from rbve.paper.judging.verdicts import (
-    Judgement,
-    by_sign,
-    careful,
-    graded,
-    in_words,
-    listed,
-    missing,
-    not_run,
-    shown,
-    side_of,
-    signed,
-    weakest,
-)
+from rbve.paper.judging import verdicts
+from rbve.paper.judging.effects import NORMALISED_SCORE, Method, Methods, Quantity, Where
+from rbve.paper.judging.verdicts import Judgement, by_sign, careful, missing, not_run, shown
 from rbve.report.across import mean_interval
 from rbve.report.statistics import Floats
 
@@ -51,7 +37,7 @@ def rule(judge: Callable[Concatenate[Finals, Terms], Judgement]) -> Callable[Ter
 @rule
 def worst(finals: Finals, *rules: Rule) -> Judgement:
     """A claim of several parts: the weaker counts."""
-    return weakest(*(rule(finals) for rule in rules))
+    return verdicts.weakest(*(rule(finals) for rule in rules))
 
 
 @rule
@@ -104,15 +90,15 @@ def better_everywhere(
         for name, effect in of.differences(finals, pairs, kind.__eq__, quantity).items()
     }
     if len(apart) < len(kinds) * len(pairs):
-        return not_run("some of " + listed(pairs) + " lack runs on some data")
+        return not_run("some of " + verdicts.listed(pairs) + " lack runs on some data")
     above = sum(effect.low > 0 for effect in apart.values())
     below = sum(effect.high < 0 for effect in apart.values())
     clear, against = (above, below) if sign > 0 else (below, above)
     words = (
         f"of {len(apart)} comparisons {clear} clearly for it, {against} clearly against it; "
-        f"on average {in_words(overall.effects, 'against ')}"
+        f"on average {verdicts.in_words(overall.effects, 'against ')}"
     )
-    return careful(side_of(0, apart, sign), words, apart)
+    return careful(verdicts.side_of(0, apart, sign), words, apart)
 
 
 @rule
@@ -122,7 +108,7 @@ def ordered(finals: Finals, methods: Methods, where: Where, quantity: Quantity) 
     pairs = {f"{a} − {b}": (picks[a], picks[b]) for a, b in pairwise(picks)}
     steps = of.differences(finals, pairs, where, quantity)
     if len(steps) < len(pairs):
-        return not_run("not all of " + listed(picks) + " were run")
+        return not_run("not all of " + verdicts.listed(picks) + " were run")
     return by_sign(steps, 1)
 
 
@@ -147,7 +133,9 @@ def rising(
     clear = whole[ends].low > 0 if sign > 0 else whole[ends].high < 0
     right = whole[ends].value * sign > 0
     words = f"{ends}: {shown(whole[ends])}; {against} of {len(steps)} steps against it"
-    return careful(graded(clear and not against, clear or (right and not against)), words, whole)
+    return careful(
+        verdicts.graded(clear and not against, clear or (right and not against)), words, whole
+    )
 
 
 @rule
@@ -164,10 +152,9 @@ def between(
 
     Kinds are paired by environment, datasets by seed; then as by_sign() says.
     """
-    kinds, picks = of.matched(finals, there, here), of.picks(methods)
-    tasks = {name: of.gaps(finals, (pick, pick), kinds, quantity) for name, pick in picks.items()}
-    effects = {name: mean_interval(each) for name, each in tasks.items() if each}
-    return missing(picks, effects) or by_sign(effects, sign, least=least)
+    pairs = {name: (pick, pick) for name, pick in of.picks(methods).items()}
+    effects = of.differences(finals, pairs, of.matched(finals, there, here), quantity)
+    return missing(pairs, effects) or by_sign(effects, sign, least=least)
 
 
 @rule
@@ -175,8 +162,7 @@ def similar(
     finals: Finals, ours: Method, others: Methods, where: Where, margin: float
 ) -> Judgement:
     """Scores within a margin of each other, as _near() says."""
-    kinds = [(kind, kind) for kind in of.problems(finals, where)]
-    return _near(finals, _against(ours, others), kinds, margin)
+    return _near(finals, _against(ours, others), where, margin)
 
 
 @rule
@@ -194,10 +180,10 @@ def alike(
     return _near(finals, pairs, of.matched(finals, there, here), margin)
 
 
-def _near(finals: Finals, pairs: of.Pairs, kinds: Sequence[Kinds], margin: float) -> Judgement:
+def _near(finals: Finals, pairs: of.Pairs, data: of.Data, margin: float) -> Judgement:
     """Reproduced: every interval within ±margin, and every environment's mean. Partly: every mean
     over environments, which may lie within because they cancel."""
-    tasks = {name: of.gaps(finals, pair, kinds) for name, pair in pairs.items()}
+    tasks = {name: of.gaps(finals, pair, data) for name, pair in pairs.items()}
     effects = {name: mean_interval(each) for name, each in tasks.items() if each}
     if lacking := missing(pairs, effects):
         return lacking
@@ -210,15 +196,14 @@ def _near(finals: Finals, pairs: of.Pairs, kinds: Sequence[Kinds], margin: float
     on_average = all(abs(e.value) <= margin for e in effects.values())
     words = "; ".join(
         f"{name} {shown(effects[name])}, apart: "
-        + ", ".join(f"{_short(kind)} {signed(mean)}" for kind, mean in each.items())
+        # Of two kinds of data, the environment they share.
+        + ", ".join(
+            f"{kind.partition(',')[0] if ' − ' in kind else kind} {verdicts.signed(mean)}"
+            for kind, mean in each.items()
+        )
         for name, each in apart.items()
     )
-    return careful(graded(steady and within, on_average), words, effects)
-
-
-def _short(kinds: str) -> str:
-    """Of two kinds of data, the environment they share."""
-    return kinds.partition(",")[0] if " − " in kinds else kinds
+    return careful(verdicts.graded(steady and within, on_average), words, effects)
 
 
 @rule
@@ -244,7 +229,7 @@ def _changes(
 # The score of ours changes less, up or down, between two kinds of data than the others'.
 steadier = partial(_changes, fold=np.abs, sign=-1)
 # Ours leads the others by more on one kind of data than on another.
-widens = partial(_changes, fold=of.identity, sign=1)
+widens = partial(_changes, fold=np.positive, sign=1)
 
 
 @rule
@@ -266,4 +251,6 @@ def reaches(
         }
         if tasks:
             means[name] = mean_interval(tasks)
-    return missing(picks, means) or careful(side_of(level, means, sign), in_words(means), means)
+    return missing(picks, means) or careful(
+        verdicts.side_of(level, means, sign), verdicts.in_words(means), means
+    )

@@ -14,8 +14,6 @@ reproduced'. An effect is a mean over environments of paired differences, record
 its interval is Student's over recordings, each environment with its own spread (Welch).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,21 +1,19 @@
-"""The content of a study's page, from its result rows alone: `sections(study)`."""
+"""The pages of a study, from its result rows alone; their HTML is from rbve/paper/templates."""
 
-from __future__ import annotations
+from functools import cache
+from typing import Any
 
-from rbve.paper.pages.gather import Study
-from rbve.report.page import Section
+import jinja2
 
-__all__ = ["sections"]
+from rbve.report import render as report
 
 
-def sections(study: Study, judged: bool = True) -> list[Section]:
-    """How to read it, experiments, theory, data, every run. Partial studies say what is missing."""
-    from rbve.paper.pages import datasets, experiments, overview, runs, theory
+@cache
+def _environment() -> jinja2.Environment:
+    loaders = [jinja2.PackageLoader(name) for name in ("rbve.paper", "rbve.report")]
+    return report.environment().overlay(loader=jinja2.ChoiceLoader(loaders))
 
-    return [
-        overview.section(study, judged),
-        *experiments.sections(study),
-        *theory.sections(study),
-        datasets.section(study),
-        runs.section(study),
-    ]
+
+def render(template: str, **values: Any) -> str:
+    """A template filled in; `values` are escaped, unless Markup."""
+    return _environment().get_template(template).render(**values)

@@ -1,13 +1,10 @@
 """The paper's claims beside what was measured, from the rows of a study."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
-from rbve.paper.claims import MEMORY, MINATAR, OWN_TABLES
-from rbve.paper.judging.judge import Judged
+from rbve.paper.claims import MEMORY, MINATAR, OWN_TABLES, SECOND, Judged
 from rbve.paper.judging.verdicts import VERDICTS, Judgement
-from rbve.paper.pages._render import render
+from rbve.paper.pages import render
 from rbve.report import sheet
 from rbve.report.page import Section
 
@@ -38,15 +35,9 @@ def as_csv(judged: Sequence[Judged]) -> str:
 
 
 def section(judged: Sequence[Judged]) -> Section:
-    body = render(
-        "claims.jinja",
-        tally=tally(judged),
-        columns=COLUMNS,
-        filters=FILTERS,
-        rows=list(map(cells, judged)),
-        verdicts=VERDICTS,
-        absent=NOT_ASKED,
-    )
+    table = {"columns": COLUMNS, "filters": FILTERS, "rows": list(map(cells, judged))}
+    known = {"tally": tally(judged), "verdicts": VERDICTS, "absent": NOT_ASKED}
+    body = render("claims.jinja", **table, **known)
     return Section("claims", "The paper's claims, measured here", body, short="Claims")
 
 
@@ -57,15 +48,10 @@ def tally(judged: Sequence[Judged]) -> str:
     if own:
         sentences.append(f"Of these {len(own)} set the paper against itself: {_counted(own)}.")
     for second in (MINATAR, MEMORY):
-        again = [
-            each.again
-            for each in judged
-            if each.again and each.claim.again and each.claim.again.where == second.where
-        ]
-        if any(each.verdict != "not run" for each in again):
-            sentences.append(
-                f"The {len(again)} about {second.about}, on {second.where}: {_counted(again)}."
-            )
+        own = [e.again for e in judged if e.again and SECOND.get(e.claim.here) is second]
+        if any(each.verdict != "not run" for each in own):
+            words = f"The {len(own)} about {second.about}, on {second.where}"
+            sentences.append(f"{words}: {_counted(own)}.")
     return " ".join(sentences)
 
 

@@ -1,7 +1,5 @@
 """The command that remakes a run: `rbve train` with every option that differs from its default."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The recorded data beside the paper's, and an audit of each dataset."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,8 +10,8 @@ from rbve.paper import printed as paper
 from rbve.paper.audits import read_audits
 from rbve.paper.finals import Problem, final_of
 from rbve.paper.frames import read_strips
-from rbve.paper.pages._render import render
-from rbve.paper.pages.gather import Study, problem_order
+from rbve.paper.pages import render
+from rbve.paper.pages.gather import Study, by_problem
 from rbve.report.page import Section
 from rbve.report.render import Cell, filter_table
 from rbve.report.statistics import finite
@@ -23,6 +21,7 @@ COLUMNS = (
     "data", "datasets", "episodes, of recorded", "paper's", "transitions", "paper's",
     "mean length", "paper's", "behaviour return", "random", "online agent's best",
 )  # fmt: skip
+RETURNS = ("behaviour", "random", "reference")  # the last COLUMNS
 AUDITED: dict[str, Callable[[str, Mapping[str, Any]], Cell]] = {
     "dataset": lambda name, _: name,
     "verdict": lambda _, audit: audit["verdict"],
@@ -34,7 +33,9 @@ AUDITED: dict[str, Callable[[str, Mapping[str, Any]], Cell]] = {
     "median return": lambda _, audit: round(audit["returns"]["median"], 2),
     "highest return": lambda _, audit: round(audit["returns"]["high"], 2),
     "actions": lambda _, audit: ", ".join(f"{a} {s:.0%}" for a, s in audit["actions"].items()),
-    "executed differs": lambda _, audit: _rounded(audit.get("executed_differs")),
+    "executed differs": lambda _, audit: (
+        None if audit.get("executed_differs") is None else round(audit["executed_differs"], 3)
+    ),
 }
 
 
@@ -48,24 +49,19 @@ def section(study: Study) -> Section:
     )
     strips = {name: png for path in study.paths for name, png in read_strips(path).items()}
     files = {f"frames-{name}.png": png for name, png in strips.items()}
-    title, after = "The recorded data", _after(study, strips)
-    return Section("data", title, body, after=after, short="Data", files=files)
-
-
-def _after(study: Study, strips: Mapping[str, bytes]) -> str:
-    """Frames of the data, inside the page, and its audits."""
     audits = {name: each for path in study.paths for name, each in read_audits(path).items()}
     verdicts = [str(each["verdict"]) for each in audits.values()]
-    lines = [tuple(cell(*each) for cell in AUDITED.values()) for each in audits.items()]
+    cells = [tuple(cell(*each) for cell in AUDITED.values()) for each in audits.items()]
     details = [_detail(name, each) for name, each in audits.items()]
-    table = filter_table("audits", tuple(AUDITED), lines, ("verdict",), "audits", details)
-    return render(
+    table = filter_table("audits", tuple(AUDITED), cells, ("verdict",), "audits", details)
+    after = render(
         "audits.jinja",
         frames={name: b64encode(png).decode() for name, png in strips.items()},
         count=len(audits),
         tally=", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts)),
         table=Markup(table),
     )
+    return Section("data", "The recorded data", body, after=after, short="Data", files=files)
 
 
 def _standard(problem: Problem) -> bool:
@@ -74,15 +70,11 @@ def _standard(problem: Problem) -> bool:
     return plain and problem.epsilon is None and problem.keep == 0.1
 
 
-def _by_kind(study: Study) -> dict[Problem, list[Mapping[str, Any]]]:
+def _by_kind(study: Study) -> dict[Problem, list[dict[str, Any]]]:
     """Kind of data -> facts of its datasets, each once."""
-    found: dict[Problem, dict[int, Mapping[str, Any]]] = {}
-    for run in study.runs.values():
-        final = final_of(run, {})
-        found.setdefault(final.problem, {})[final.seed] = run.facts
     return {
-        problem: [found[problem][seed] for seed in sorted(found[problem])]
-        for problem in sorted(found, key=problem_order)
+        problem: study.facts(own)
+        for problem, own in by_problem(final_of(run, {}) for run in study.runs.values()).items()
     }
 
 
@@ -107,10 +99,7 @@ def _cells(problem: Problem, facts: Sequence[Mapping[str, Any]]) -> tuple[str, .
         theirs["transitions"],
         _spread(list(transitions / episodes)) if len(episodes) == len(transitions) else ABSENT,
         theirs["length"],
-        *(
-            _spread([each.get(name) for each in facts])
-            for name in ("behaviour_return", "random_return", "reference_return")
-        ),
+        *(_spread([each.get(f"{name}_return") for each in facts]) for name in RETURNS),
     )
 
 
@@ -118,18 +107,9 @@ def _spread(values: Sequence[float | None], places: int | None = None) -> str:
     known = finite(values)
     if not len(known):
         return ABSENT
-
-    def words(value: float) -> str:
-        return f"{value:,.0f}" if places == 0 else number(value)
-
-    mean = words(float(known.mean()))
-    if known.min() == known.max():
-        return mean
-    return f"{mean} ({words(float(known.min()))} to {words(float(known.max()))})"
-
-
-def _rounded(share: float | None) -> float | None:
-    return None if share is None else round(share, 3)
+    spread = (float(value) for value in (known.mean(), known.min(), known.max()))
+    mean, low, high = (f"{value:,.0f}" if places == 0 else number(value) for value in spread)
+    return mean if known.min() == known.max() else f"{mean} ({low} to {high})"
 
 
 def _detail(name: str, audit: Mapping[str, Any]) -> dict[str, Any]:

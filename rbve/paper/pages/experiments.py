@@ -1,10 +1,8 @@
 """An experiment's sections: what was asked, how much of it was run, its figures and tables."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from rbve.paper.pages._render import render
+from rbve.paper.pages import render
 from rbve.paper.pages.figures import parts
 from rbve.paper.pages.gather import Study
 from rbve.report.page import Section
@@ -34,48 +32,38 @@ TOPICS = {"minatar": "MinAtar", "boxing": "Boxing", "doom": "Doom", "memory": "L
 
 
 def sections(study: Study) -> list[Section]:
-    known = list(TITLES)
-    names = sorted(
-        study.experiments, key=lambda n: (known.index(n) if n in known else len(known), n)
-    )
+    others = sorted(set(study.experiments) - set(TITLES))
+    names = [name for name in (*TITLES, *others) if name in study.experiments]
     return [section for name in names for section in _of(study, name)]
 
 
 def _of(study: Study, name: str) -> list[Section]:
     """The experiment's own section, then those of figures that make one."""
-    title, short = study.experiments[name].title or _titles(name)[0], _titles(name)[1]
+    plain = name.replace("_", " ")
+    title, short = TITLES.get(name, (plain, plain))
+    # Said before titles, which say what they are of; '' for bsuite's.
+    topic = TOPICS.get(name.partition("_")[0], "") if name in TITLES else title
+
+    def prefixed(text: str) -> str:
+        return f"{topic}: {text[0].lower()}{text[1:]}" if topic else text
+
+    title = study.experiments[name].title or title
     own = Section(name.replace("_", "-"), title, _words(study, name), short=short)
     after = []
     for part in parts() if study.of(name) else ():
         figures = part.figures(study, name)
         if figures is None:
             continue
-        drawn = tuple(replace(each, title=_prefixed(name, each.title)) for each in figures)
+        drawn = tuple(replace(each, title=prefixed(each.title)) for each in figures)
         tables = part.tables(study, name) if hasattr(part, "tables") else ""
         if not part.TITLE:
             own = replace(own, charts=own.charts + drawn, after=own.after + tables)
             continue
         slug = f"{own.id}-{part.SHORT.lower().replace(' ', '-')}"
-        heading, body = _prefixed(name, part.TITLE), render("about.jinja", about=part.ABOUT)
-        entry = f"{short}, {part.SHORT.lower()}" if _topic(name) else part.SHORT
+        heading, body = prefixed(part.TITLE), render("about.jinja", about=part.ABOUT)
+        entry = f"{short}, {part.SHORT.lower()}" if topic else part.SHORT
         after.append(Section(slug, heading, body, drawn, tables, entry))
     return [own, *after]
-
-
-def _titles(name: str) -> tuple[str, str]:
-    plain = name.replace("_", " ")
-    return TITLES.get(name, (plain, plain))
-
-
-def _topic(name: str) -> str:
-    """'' for bsuite's."""
-    return TOPICS.get(name.partition("_")[0], "") if name in TITLES else _titles(name)[0]
-
-
-def _prefixed(name: str, text: str) -> str:
-    """Titles say what they are of."""
-    topic = _topic(name)
-    return f"{topic}: {text[0].lower()}{text[1:]}" if topic else text
 
 
 def _words(study: Study, name: str) -> str:

@@ -1,9 +1,4 @@
-"""A study as the page reads it: runs, their final results, the experiments they belong to.
-
-Scores are of every method on every problem, its setting chosen in two ways.
-"""
-
-from __future__ import annotations
+"""A study as the page reads it: runs, their final results, the experiments they belong to."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +11,7 @@ from rbve.paper.experiments import Outline
 from rbve.paper.finals import SCORE, Final, Problem, best_of_all, by_setting, on_other_datasets
 from rbve.paper.finals import finals as finals_of
 from rbve.paper.results import jobs_of, left_out_of, outlines_of, theory_runs
+from rbve.report.chart import Point, Series
 from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
 from rbve.report.summary import distinct
 from rbve.rows import Run
@@ -44,15 +40,12 @@ class Study:
 
     def of(self, experiment: str) -> list[Final]:
         """In a stable order."""
-        return [self.finals[job] for job in sorted(self.jobs.get(experiment, ())) if job in self]
-
-    def __contains__(self, job: str) -> bool:
-        return job in self.finals
+        jobs = sorted(self.jobs.get(experiment, ()))
+        return [self.finals[job] for job in jobs if job in self.finals]
 
     def progress(self, experiment: str) -> tuple[int, int]:
         """Runs that are there, of how many."""
-        jobs = self.jobs.get(experiment, set())
-        return sum(job in self for job in jobs), len(jobs)
+        return len(self.of(experiment)), len(self.jobs.get(experiment, ()))
 
     def diverged(self, job: str) -> bool:
         return self.runs[job].last("diverged_at") is not None
@@ -78,9 +71,8 @@ class Study:
 def gather(paths: Sequence[Path], runs: Sequence[Run]) -> Study:
     """The study below the paths, of runs that were read there."""
     own = {run.job: run for run in distinct(runs)}
-    evaluated = {each.job: each for each in finals_of(own.values())}
-    jobs, left_out = jobs_of(paths), left_out_of(paths)
-    return Study(tuple(paths), own, jobs, evaluated, left_out, outlines_of(paths))
+    finals = {each.job: each for each in finals_of(own.values())}
+    return Study(tuple(paths), own, jobs_of(paths), finals, left_out_of(paths), outlines_of(paths))
 
 
 class Shown(NamedTuple):
@@ -91,10 +83,10 @@ class Shown(NamedTuple):
     strong: bool
     place: tuple[int, str]  # in tables and figures
 
-    @property
-    def dash(self) -> int:
+    def series(self, points: Sequence[Point], **look: Any) -> Series:
         """Variants of a method are drawn with another line."""
-        return 1 if self.place[1] else 0
+        usual = {"dash": 1 if self.place[1] else 0, "strong": self.strong}
+        return Series(self.name, self.colour, tuple(points), **(usual | look))
 
 
 def shown(final: Final) -> Shown:
@@ -151,12 +143,11 @@ Results = Mapping[Problem, Sequence[Result]]
 
 
 def results(finals: Iterable[Final]) -> dict[Problem, list[Result]]:
-    def result(method: Shown, mine: list[Final]) -> Result:
-        others, best = on_other_datasets(mine, SCORE, SCORE), best_of_all(mine, SCORE, SCORE)
-        return Result(method, others, best, mine)
-
     return {
-        problem: [result(*each) for each in by_method(own).items()]
+        problem: [
+            Result(method, on_other_datasets(mine), best_of_all(mine), mine)
+            for method, mine in by_method(own).items()
+        ]
         for problem, own in by_problem(finals).items()
     }
 

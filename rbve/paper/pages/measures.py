@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rbve.evaluation.metric import registered
 from rbve.report import statistics
 from rbve.report.across import interval, median_of_tasks
-from rbve.report.chart import Point, Scale
+from rbve.report.chart import Point
 from rbve.report.statistics import Floats, logarithm
 from rbve.report.table import number
 
@@ -86,8 +86,10 @@ def median_over(tasks: Mapping[str, Floats], measure: str) -> Centre:
     return result.unfolded() if folded else result
 
 
-def axis(measure: str) -> Scale:
-    return "symlog" if measure in FOLDED else "linear"
+def axis(measure: str) -> dict[str, Any]:
+    """Of a chart: its label and scale."""
+    scale = "symlog" if measure in FOLDED else "linear"
+    return {"y_label": NAMES.get(measure, measure), "y_scale": scale}
 
 
 def title(measure: str) -> str:

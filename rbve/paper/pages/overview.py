@@ -1,17 +1,22 @@
-"""How to read the page: what was run at which scale, and how much of it is there."""
-
-from __future__ import annotations
+"""A study's page: how to read it and what was run, the sections of others, every run."""
 
 from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
 
 from rbve.paper import experiments
 from rbve.paper.experiments import Outline, Theory
-from rbve.paper.finals import final_of
-from rbve.paper.pages._render import render
-from rbve.paper.pages.gather import Study, grouped, shown
+from rbve.paper.finals import SCORE, Final, final_of
+from rbve.paper.pages import datasets, render, theory
+from rbve.paper.pages import experiments as of_experiments
+from rbve.paper.pages.command import command, settings
+from rbve.paper.pages.gather import Study, grouped, problem_order, shown
 from rbve.paper.pages.measures import span
 from rbve.policy.trained import averaged
+from rbve.report.labels import describe
 from rbve.report.page import Section
+from rbve.report.render import Cell, filter_table
 from rbve.report.table import ABSENT
 from rbve.rows import Run
 
@@ -20,17 +25,23 @@ COLUMNS = (
     "target copied every", "batch", "settings per method", "evaluation",
 )  # fmt: skip
 FILES = {"claims.csv": "the claims", "summary.csv": "every method on every problem"}
+RUN_COLUMNS = (
+    "experiments", "problem", "method", "settings", "learning rate", "dataset", "return", "score",
+    "over-estimation error", "diverged",
+)  # fmt: skip
+RUN_FILTERS = ("experiments", "problem", "method", "dataset", "diverged")
+
+
+def sections(study: Study, judged: bool = True) -> list[Section]:
+    """How to read it, experiments, theory, data, every run. Partial studies say what is missing."""
+    questions = (*of_experiments.sections(study), *theory.sections(study))
+    return [section(study, judged), *questions, datasets.section(study), runs(study)]
 
 
 def section(study: Study, judged: bool = True) -> Section:
     jobs = set().union(*study.jobs.values())
-    body = render(
-        "overview.jinja",
-        runs=study.runs,
-        there=sum(job in study for job in jobs),
-        count=len(jobs),
-        other=len(set(study.runs) - jobs),
-    )
+    there, other = len(jobs & set(study.finals)), len(set(study.runs) - jobs)
+    body = render("overview.jinja", runs=study.runs, there=there, count=len(jobs), other=other)
     sizes = render("experiments.jinja", columns=COLUMNS, rows=_lines(study))
     linked = FILES if judged else {"summary.csv": FILES["summary.csv"]}
     title, short = "How to read this page", "How to read"
@@ -62,19 +73,56 @@ def _sizes(runs: Sequence[Run]) -> tuple[str, ...]:
         return (ABSENT,) * 6
     finals = [final_of(run, {}) for run in runs]
     datasets = grouped((each.problem, each.seed) for each in finals)
-    settings = grouped(((each.problem, shown(each)), each.settings) for each in finals)
-
-    def field(name: str) -> str:
-        return span(run.field(name) for run in runs)
-
+    tried = grouped(((each.problem, shown(each)), each.settings) for each in finals)
     lengths = ("steps", "every", "final_evaluations")
     last = [averaged(*(run.field(name) for name in lengths)) for run in runs]
+    names = ("steps", "target_period", "batch_size", "eval_episodes", "every")
+    steps, period, batch, episodes, every = (span(run.field(n) for run in runs) for n in names)
     return (
         span(len(set(seeds)) for seeds in datasets.values()),
-        field("steps"),
-        f"{field('target_period')} updates",
-        field("batch_size"),
-        span(len(set(each)) for each in settings.values()),
-        f"{field('eval_episodes')} episodes every {field('every')} updates, the last "
-        f"{span(last)} averaged",
+        steps,
+        f"{period} updates",
+        batch,
+        span(len(set(each)) for each in tried.values()),
+        f"{episodes} episodes every {every} updates, the last {span(last)} averaged",
     )
+
+
+def runs(study: Study) -> Section:
+    """Every run: what it did, what it measured, and the command that remakes it."""
+
+    def order(pair: tuple[Final, Run]) -> tuple[Any, ...]:
+        final = pair[0]
+        return problem_order(final.problem), shown(final).place, final.settings, final.seed
+
+    known = ((study.finals.get(job) or final_of(run, {}), run) for job, run in study.runs.items())
+    ordered = sorted(known, key=order)
+    of = grouped((job, name) for name in sorted(study.jobs) for job in study.jobs[name])
+    lines = [_cells(study, final, run, of.get(run.job, [])) for final, run in ordered]
+    details = [_detail(run) for _, run in ordered]
+    table = filter_table("all-runs", RUN_COLUMNS, lines, RUN_FILTERS, "every run", details)
+    body = render("runs.jinja", table=Markup(table))
+    return Section("runs", f"Every run ({len(ordered):,})", body, short="Runs")
+
+
+def _cells(study: Study, final: Final, run: Run, experiments: list[str]) -> tuple[Cell, ...]:
+    measured = (final.values.get(name) for name in ("return", SCORE, "overestimation"))
+    return (
+        ", ".join(experiments) or "–",
+        final.problem.label,
+        shown(final).name,
+        describe(settings(run.spec)) or "default",
+        run.field("learning_rate"),
+        final.seed,
+        # Digits that can be read; the rows keep all of them.
+        *(None if value is None else float(f"{value:.4g}") for value in measured),
+        "yes" if study.diverged(run.job) else "no",
+    )
+
+
+def _detail(run: Run) -> dict[str, Any]:
+    try:
+        how = command(run.spec)
+    except ValueError as error:
+        how = f"no command: {error}"
+    return {"command": how, "job": run.job, "specification": run.spec}

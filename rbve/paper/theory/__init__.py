@@ -3,8 +3,6 @@
 run(scale="desk", seed=0) gives result rows; equal scale and seed give equal rows.
 """
 
-from __future__ import annotations
-
 from rbve.rows import Run
 
 SCALES = ("quick", "desk", "paper")

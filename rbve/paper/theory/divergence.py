@@ -14,14 +14,12 @@ log holds no action in s3: that alone keeps it bounded, as the runs with an `end
 show. The losses are the library's own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -79,11 +77,11 @@ class Case:
 
     @property
     def job(self) -> str:
-        parts = ["divergence", self.method, self.optimiser]
-        plain = Case(self.method, self.optimiser)
-        changed = {k: v for k, v in asdict(self).items() if v != getattr(plain, k)}
+        plain = asdict(Case(self.method, self.optimiser))
+        changed = {k: v for k, v in asdict(self).items() if v != plain[k]}
         if self.batch == "one":
             changed["seed"] = self.seed
+        parts = ["divergence", self.method, self.optimiser]
         return "/".join([*parts, *(f"{k}={v}" for k, v in changed.items())])
 
 
@@ -92,16 +90,6 @@ class Toy(NamedTuple):
 
     first: Array  # (4, 4)
     last: Array  # (4,) w, u1, u2, u3
-
-
-class Given(NamedTuple):
-    """What distinguishes runs of one program."""
-
-    w: Array  # ()
-    learned: Array  # () 1 if the first layer learns
-    factor: Array  # ()
-    discount: Array  # (3,) per transition
-    weight: Array  # (steps, 3) of each transition in each update
 
 
 def q_values(toy: Toy, states: Array) -> Array:
@@ -137,27 +125,33 @@ def loss(toy: Toy, method: str, discount: Array, weight: Array) -> Array:
     return 0.5 * jnp.sum(weight * each)
 
 
-def trajectory(given: Given, method: str, optimiser: str) -> Array:
+def trajectory(given: tuple[Array, ...], method: str, optimiser: str) -> Array:
     """w and Q of all states and actions, at the start and after every update: (steps + 1, 10)."""
+    w, learned, factor, discount, weights = given
     rule = OPTIMISERS[optimiser]()
-    toy = Toy(jnp.array(FIRST), jnp.array([1.0, 0.0, 0.0, 0.0]) * given.w)
+    toy = Toy(jnp.array(FIRST), jnp.array([1.0, 0.0, 0.0, 0.0]) * w)
 
     def seen(toy: Toy) -> Array:
         return jnp.concatenate([toy.last[:1], q_values(toy, jnp.array(STATES)).ravel()])
 
     def update(carry: tuple, weight: Array) -> tuple[tuple, Array]:
         toy, memory = carry
-        slope = jax.grad(loss)(toy, method, given.discount, weight)
-        slope = Toy(slope.first * given.learned * given.factor, slope.last * given.factor)
+        slope = jax.grad(loss)(toy, method, discount, weight)
+        slope = Toy(slope.first * learned * factor, slope.last * factor)
         change, memory = rule.update(slope, memory, toy)
         toy = optax.apply_updates(toy, change)
         return (toy, memory), seen(toy)
 
-    _, path = jax.lax.scan(update, (toy, rule.init(toy)), given.weight)
+    _, path = jax.lax.scan(update, (toy, rule.init(toy)), weights)
     return jnp.concatenate([seen(toy)[None], path])
 
 
-def prepare(case: Case, steps: int) -> Given:
+def prepare(case: Case, steps: int) -> tuple[Array, ...]:
+    """What distinguishes runs of one program.
+
+    w, whether the first layer learns, factor; (3,) discounts of the transitions; (steps, 3) weights
+    of the transitions in each update.
+    """
     used = np.ones(3)
     discount = np.array([0.0, GAMMA, GAMMA])
     if case.method == "bve" and case.end == "logged":
@@ -169,7 +163,7 @@ def prepare(case: Case, steps: int) -> Given:
         rng = np.random.default_rng(case.seed)
         weight = np.eye(3)[rng.choice(np.flatnonzero(used), size=steps)]
     learned = float(case.first_layer == "learned")
-    return Given(*(jnp.asarray(v) for v in (case.w, learned, case.factor, discount, weight)))
+    return tuple(map(jnp.asarray, (case.w, learned, case.factor, discount, weight)))
 
 
 def cases(scale: str, seed: int) -> list[Case]:
@@ -188,12 +182,10 @@ def cases(scale: str, seed: int) -> list[Case]:
 def trajectories(wanted: Sequence[Case], steps: int) -> list[NDArray[np.float64]]:
     """In the order of `wanted`; runs of one program together, in double precision."""
     found: dict[Case, NDArray[np.float64]] = {}
-    groups = sorted({(case.method, case.optimiser) for case in wanted})
     with jax.enable_x64(True):
-        for method, optimiser in groups:
+        for method, optimiser in sorted({(case.method, case.optimiser) for case in wanted}):
             own = [c for c in wanted if (c.method, c.optimiser) == (method, optimiser)]
-            given = [prepare(case, steps) for case in own]
-            stacked = jax.tree.map(lambda *each: jnp.stack(each), *given)
+            stacked = jax.tree.map(lambda *e: jnp.stack(e), *(prepare(c, steps) for c in own))
             program = jax.jit(jax.vmap(partial(trajectory, method=method, optimiser=optimiser)))
             found |= dict(zip(own, np.asarray(program(stacked)), strict=True))
     return [found[case] for case in wanted]
@@ -222,8 +214,7 @@ def measures(case: Case, path: NDArray[np.float64]) -> Iterable[Row]:
     steps = np.geomspace(1, len(path) - 1, POINTS[case.batch]).round().astype(int)
     for step in sorted({0, last, *(int(k) for k in steps if k <= last)}):
         yield from (Row(step, name, float(path[step, at]), 1) for name, at in shown.items())
-    path = path[: last + 1]
-    for name, value in summary(case, path).items():
+    for name, value in summary(case, path[: last + 1]).items():
         yield Row(last, name, value, 1)
     if not finite.all():
         yield Row(last, "overflowed_at", float(last + 1), 1)
@@ -241,12 +232,11 @@ def summary(case: Case, path: NDArray[np.float64]) -> dict[str, float]:
         "growth": float(abs(end / start) ** (1 / half)) if start else math.nan,
         "greedy/s1": float(np.argmax(path[-1, 1:4])),  # 0 is the optimal action
     }
-    expected = rate(case)
-    if expected is not None:
+    if (expected := rate(case)) is not None:
         found["growth/closed_form"] = expected
-    if expected is not None and case.optimiser == "sgd":
-        exact = case.w * expected ** np.arange(len(path))
-        found["closed_form_error"] = float(np.abs(path[:, 0] / exact - 1).max())
+        if case.optimiser == "sgd":
+            exact = case.w * expected ** np.arange(len(path))
+            found["closed_form_error"] = float(np.abs(path[:, 0] / exact - 1).max())
     return found
 
 
@@ -254,14 +244,11 @@ def run(scale: str = "desk", seed: int = 0) -> list[Run]:
     wanted = cases(check_scale(scale), seed)
     settings = {"gamma": GAMMA, "beta_toy": BETA_TOY, "learning_rate": LEARNING_RATE}
     settings |= {"momentum": MOMENTUM, "steps": STEPS}
-    facts = {
-        "question": QUESTION,
-        "true_q": {"s1/a0": 1.0, "others": 0.0},
-        "optimal_action": {"s1": 0},
-        "limit": LIMIT,
-    }
+    facts: dict[str, Any] = {"question": QUESTION, "true_q": {"s1/a0": 1.0, "others": 0.0}}
+    facts |= {"optimal_action": {"s1": 0}, "limit": LIMIT}
+    paths = zip(wanted, trajectories(wanted, STEPS), strict=True)
+    specs = ({"experiment": "divergence", **asdict(case), **settings} for case in wanted)
     return [
-        Run(case.job, {"experiment": "divergence", **asdict(case), **settings}, facts, list(rows))
-        for case, path in zip(wanted, trajectories(wanted, STEPS), strict=True)
-        for rows in [measures(case, path)]
+        Run(case.job, spec, facts, list(measures(case, path)))
+        for spec, (case, path) in zip(specs, paths, strict=True)
     ]

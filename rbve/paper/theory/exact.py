@@ -1,7 +1,5 @@
 """Small decision processes in rational numbers: values without rounding, ties that are ties."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple

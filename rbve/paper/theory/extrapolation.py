@@ -10,8 +10,6 @@ error that one maximum over unobserved actions picks up.
     unchosen_error  the same error averaged over all unobserved actions, without a maximum
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from typing import NamedTuple

@@ -6,8 +6,6 @@ reaches it with a chance above 0. Then one greedy step on the behaviour's values
 broken in any way. Each family keeps all premises, or all but one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple

@@ -10,8 +10,6 @@ from them for ever.
     reaches   one step arrives at the goal from the start
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -16,8 +16,6 @@ Values are rational numbers, so a violation is a violation and a tie a tie.
                     share of H − L
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

@@ -11,8 +11,9 @@ from support.studies import make_run, scored, write_study
 
 from rbve import rows
 from rbve.paper.audits import FILE
-from rbve.paper.pages import datasets, sections, theory
+from rbve.paper.pages import datasets, theory
 from rbve.paper.pages.gather import gather
+from rbve.paper.pages.overview import sections
 from rbve.paper.pages.theory import divergence, improvement
 from rbve.report import page
 from rbve.rows import Row, Run

@@ -11,8 +11,6 @@ A file holds
     tables(study, name)    HTML after the figures; optional
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A measure against what varies: a share of the data, λ, a filter, ..."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rbve.paper.experiments import Outline
-from rbve.paper.finals import LEARNING_RATE, SCORE, Final, Finals, chosen_on_others
+from rbve.paper.finals import LEARNING_RATE, Final, Finals, chosen_on_others
 from rbve.paper.pages import measures
 from rbve.paper.pages.command import defaults
 from rbve.paper.pages.gather import Shown, Study, by_method, by_problem, grouped, problem_order
@@ -100,14 +98,19 @@ def _reported(finals: Finals) -> list[Final]:
     kept: list[Final] = []
     for own in by_problem(finals).values():
         for mine in by_method(own).values():
-            chosen = chosen_on_others(mine, SCORE, SCORE)
+            chosen = chosen_on_others(mine)
             kept += [f for f in mine if len(chosen) < 2 or chosen.get(f.seed) == f.settings]
     return kept
 
 
-def _chart(name: str, axis: Against, finals: Finals, measure: str, chosen: str = "") -> Chart:
+def _chart(name: str, axis: Against, finals: Finals, measure: str, chosen: str) -> Chart:
     draw = _lines if axis.kind == "lines" else _rows
-    groups = _by_panel(finals)
+    noises = {each.problem.noise for each in finals}
+    groups = grouped(
+        (problem.env + (f", noise {problem.noise:g}" if len(noises) > 1 else ""), each)
+        for problem, own in by_problem(finals).items()
+        for each in own
+    )
     panels = [Panel(title, draw(own, axis, measure)) for title, own in groups.items()]
     if axis is AXES["keep"] and len(groups) > 1:
         panels.append(Panel(MEDIAN, _medians(finals, axis, measure)))
@@ -120,20 +123,9 @@ def _chart(name: str, axis: Against, finals: Finals, measure: str, chosen: str =
         + (f" {MEDIAN_WORDS}" if panels[len(groups) :] else ""),
         kind=axis.kind,
         x_label="method" if axis.kind == "rows" and _several(finals) else axis.label,
-        y_label=measures.NAMES.get(measure, measure),
         panels=tuple(panels),
         x_scale=axis.scale,
-        y_scale=measures.axis(measure),
-    )
-
-
-def _by_panel(finals: Finals) -> dict[str, list[Final]]:
-    """By environment, and noise where it varies."""
-    noises = {each.problem.noise for each in finals}
-    return grouped(
-        (problem.env + (f", noise {problem.noise:g}" if len(noises) > 1 else ""), each)
-        for problem, own in by_problem(finals).items()
-        for each in own
+        **measures.axis(measure),
     )
 
 
@@ -142,19 +134,17 @@ def _several(finals: Finals) -> bool:
 
 
 def _values_at(finals: Finals, axis: Against, measure: str) -> dict[Any, list[float]]:
-    """Value on every dataset, by place on the axis and in its order."""
-    ordered = sorted(finals, key=lambda f: _order(f, axis))
-    return grouped((axis.place(each), each.values[measure]) for each in ordered)
+    """Value on every dataset, by place on the axis: numbers by size, words as it lists them."""
+    listed = [*SIDES.values(), *ACTIONS.values(), "default", "none", "binary"]
 
+    def order(final: Final) -> tuple[Any, ...]:
+        place = axis.place(final)
+        try:
+            return (0, float(place), "", final.seed)
+        except ValueError:
+            return (1, listed.index(place) if place in listed else len(listed), place, final.seed)
 
-def _order(final: Final, axis: Against) -> tuple[Any, ...]:
-    """Numbers by size, words as the axis lists them."""
-    place = axis.place(final)
-    try:
-        return (0, float(place), "", final.seed)
-    except ValueError:
-        listed = [*SIDES.values(), *ACTIONS.values(), "default", "none", "binary"]
-        return (1, listed.index(place) if place in listed else len(listed), place, final.seed)
+    return grouped((axis.place(f), f.values[measure]) for f in sorted(finals, key=order))
 
 
 def _lines(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
@@ -166,13 +156,9 @@ def _lines(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
 
 
 def _series(method: Shown, at: Mapping[Any, list[float]], measure: str) -> Series:
-    return Series(
-        method.name,
-        method.colour,
-        tuple(measures.centre(values, measure).point(x) for x, values in at.items()),
-        members=tuple((x, value) for x, values in at.items() for value in values),
-        strong=method.strong,
-    )
+    points = [measures.centre(values, measure).point(x) for x, values in at.items()]
+    members = tuple((x, value) for x, values in at.items() for value in values)
+    return method.series(points, members=members, dash=0)
 
 
 def _rows(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
@@ -201,5 +187,5 @@ def _medians(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
             if {problem.env for problem in tasks} == envs:
                 by_label = {str(problem_order(p)): np.array(v) for p, v in tasks.items()}
                 points.append(measures.median_over(by_label, measure).point(x))
-        result.append(Series(method.name, method.colour, tuple(points), strong=method.strong))
+        result.append(method.series(points, dash=0))
     return tuple(result)

@@ -1,14 +1,12 @@
 """Over all problems: mean, median and IQM, probability of improvement, performance profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from rbve.paper.pages._render import render
+from rbve.paper.pages import render
 from rbve.paper.pages.gather import BEST, COLOURS, OTHERS, Results, Shown, Study, results_of, ways
 from rbve.paper.pages.measures import span
 from rbve.report import across, statistics
@@ -24,6 +22,7 @@ ABOUT = (
 )
 
 ByTask = Mapping[str, Floats]
+Labels = tuple[Literal["rows", "lines"], str, str]  # of a chart: its kind, x and y
 
 STATISTICS: dict[str, Callable[[ByTask], Interval]] = {
     "mean": across.mean_interval,
@@ -101,18 +100,16 @@ def statistics_of(results: Results, way: str) -> dict[str, dict[Shown, Interval]
 def improvements(results: Results) -> dict[Shown, Interval]:
     """P(R-BVE above the other on the same problem), by the other."""
     scores = complete(results, OTHERS)
-    ours = next((own for method, own in scores.items() if method.name == OURS), None)
-    if ours is None:
-        return {}
     return {
         method: across.probability_of_improvement(ours, own)
+        for ours in (own for method, own in scores.items() if method.name == OURS)
         for method, own in scores.items()
         if method.name != OURS
     }
 
 
 def statistics_chart(results: Results, slug: str) -> Chart:
-    words = ways(results)
+    words, (tasks, n) = ways(results), _counted(results)
     by_way = {way: statistics_of(results, way) for way in words}
     dots = f"Dot: {words[OTHERS]}" + (f"; ring: {BEST}" if BEST in words else "")
 
@@ -121,35 +118,28 @@ def statistics_chart(results: Results, slug: str) -> Chart:
         marker: Literal["dot", "ring"] = "dot" if way == OTHERS else "ring"
         return Series(words[way], COLOURS[way], points, marker=marker, strong=way == OTHERS)
 
-    return Chart(
-        name=f"{slug}-aggregates",
-        title=f"Normalised score over {_tasks_words(results)}",
-        note=f"{dots}; bar: of the mean the 95% Student interval over datasets, of the others the "
-        f"{RESAMPLED}; {ABOUT_STATISTICS}. {_n_words(results)}",
-        kind="rows",
-        x_label="method",
-        y_label="normalised score",
-        panels=tuple(Panel(name, tuple(series(way, name) for way in words)) for name in STATISTICS),
-        x_scale="category",
-        same_y=True,
+    title = f"Normalised score over {tasks}"
+    note = (
+        f"{dots}; bar: of the mean the 95% Student interval over datasets, of the others the "
+        f"{RESAMPLED}; {ABOUT_STATISTICS}. {n}"
     )
+    labels: Labels = ("rows", "method", "normalised score")
+    panels = tuple(Panel(name, tuple(series(way, name) for way in words)) for name in STATISTICS)
+    return Chart(f"{slug}-aggregates", title, note, *labels, panels, "category", same_y=True)
 
 
 def improvement_chart(results: Results, slug: str) -> Chart:
     points = tuple(_point(method.name, each) for method, each in improvements(results).items())
     line = Series(OURS, "#D62410", points, strong=True)
-    return Chart(
-        name=f"{slug}-improvement",
-        title=f"How likely {OURS} scores above another method",
-        note=f"Share of pairs of datasets of one problem in which {OURS} scores higher, ties half, "
+    title = f"How likely {OURS} scores above another method"
+    note = (
+        f"Share of pairs of datasets of one problem in which {OURS} scores higher, ties half, "
         f"mean over problems; ½ = neither; bar: {RESAMPLED}; {ways(results)[OTHERS]}. "
-        f"{_n_words(results)}",
-        kind="rows",
-        x_label=f"{OURS} against",
-        y_label=f"probability that {OURS} scores higher",
-        panels=(Panel("", (line,), (Mark(0.5, "neither"),)),),
-        x_scale="category",
+        f"{_counted(results)[1]}"
     )
+    labels: Labels = ("rows", f"{OURS} against", f"probability that {OURS} scores higher")
+    panels = (Panel("", (line,), (Mark(0.5, "neither"),)),)
+    return Chart(f"{slug}-improvement", title, note, *labels, panels, "category")
 
 
 def profile_chart(results: Results, slug: str) -> Chart:
@@ -159,23 +149,18 @@ def profile_chart(results: Results, slug: str) -> Chart:
     low = max(-50.0, 10 * np.floor(every.min() / 10))
     high = min(200.0, max(low + 10, 10 * np.ceil(every.max() / 10)))
     at = np.linspace(low, high, PLACES)
-
-    def line(method: Shown, own: ByTask) -> Series:
-        shares = across.performance_profile(own, at)
-        points = tuple(_point(float(x), each) for x, each in zip(at, shares, strict=True))
-        return Series(method.name, method.colour, points, dash=method.dash, strong=method.strong)
-
-    return Chart(
-        name=f"{slug}-profiles",
-        title="Performance profiles",
-        note="Share of datasets on which a method scores above a threshold, every problem counting "
+    lines = []
+    for method, own in scores.items():
+        shares = zip(at, across.performance_profile(own, at), strict=True)
+        lines.append(method.series([_point(float(x), each) for x, each in shares]))
+    note = (
+        "Share of datasets on which a method scores above a threshold, every problem counting "
         f"alike; higher is better. Band: {RESAMPLED}; "
-        f"{ways(results)[OTHERS]}. {_n_words(results)}",
-        kind="lines",
-        x_label="normalised score",
-        y_label="share of datasets above it",
-        panels=(Panel("", tuple(line(*each) for each in scores.items())),),
+        f"{ways(results)[OTHERS]}. {_counted(results)[1]}"
     )
+    labels: Labels = ("lines", "normalised score", "share of datasets above it")
+    panels = (Panel("", tuple(lines)),)
+    return Chart(f"{slug}-profiles", "Performance profiles", note, *labels, panels)
 
 
 def _point(x: float | str, interval: Interval) -> Point:
@@ -183,14 +168,13 @@ def _point(x: float | str, interval: Interval) -> Point:
     return Point(x, interval.value, low, high, interval.n)
 
 
-def _tasks_words(results: Results) -> str:
-    count = len({label for own in complete(results, OTHERS).values() for label in own})
-    return f"{count} problem{'' if count == 1 else 's'}"
-
-
-def _n_words(results: Results) -> str:
-    many = span(sum(map(len, own.values())) for own in complete(results, OTHERS).values())
-    return f"n = {many} datasets of {_tasks_words(results)} per method."
+def _counted(results: Results) -> tuple[str, str]:
+    """'3 problems', and the sentence that says n."""
+    scores = complete(results, OTHERS).values()
+    count = len({label for own in scores for label in own})
+    tasks = f"{count} problem{'' if count == 1 else 's'}"
+    many = span(sum(map(len, own.values())) for own in scores)
+    return tasks, f"n = {many} datasets of {tasks} per method."
 
 
 def text(interval: Interval, places: int = 1) -> str:

@@ -1,22 +1,14 @@
 """Every method on every problem: normalised scores and what else was measured."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rbve.paper.finals import (
-    SCORE,
-    Finals,
-    Problem,
-    by_setting,
-    chosen_on_others,
-    on_other_datasets,
-)
-from rbve.paper.pages._render import render
+from rbve.paper import finals as of
+from rbve.paper.finals import SCORE, Finals, Problem
+from rbve.paper.pages import render
 from rbve.paper.pages.gather import BEST, COLOURS, OTHERS, Result, Results, Study, results_of, ways
 from rbve.paper.pages.measures import SCORE_WORDS, centre, n_words
 from rbve.report import statistics
@@ -64,56 +56,33 @@ def chart(study: Study, results: Results, slug: str) -> Chart:
     panels = tuple(_panel(study, problem, own, words) for problem, own in results.items())
     proxy = any(mark.name == PROXY for each in panels for mark in each.marks)
     scale = f"0 = random, 100 = {PROXY}" if proxy else SCORE_WORDS
-    return Chart(
-        name=f"{slug}-scores",
-        title="Normalised score by method and problem",
-        note=f"{scale}. Dot: mean over datasets, {words[OTHERS]}{rings}; bar: 95% Student "
-        f"interval over datasets; faint: single datasets; {n_words(counts)}.",
-        kind="rows",
-        x_label="method",
-        y_label="normalised score",
-        panels=panels,
-        x_scale="category",
+    note = (
+        f"{scale}. Dot: mean over datasets, {words[OTHERS]}{rings}; bar: 95% Student "
+        f"interval over datasets; faint: single datasets; {n_words(counts)}."
     )
+    title, labels = "Normalised score by method and problem", ("method", "normalised score")
+    return Chart(f"{slug}-scores", title, note, "rows", *labels, panels, "category")
 
 
 def _panel(
     study: Study, problem: Problem, own: Sequence[Result], words: Mapping[str, str]
 ) -> Panel:
     held = [each for each in own if each.others]
-    dots = Series(
-        words[OTHERS],
-        COLOURS[OTHERS],
-        tuple(centre(r.others.values(), SCORE).point(r.method.name) for r in held),
-        members=tuple((r.method.name, v) for r in held for v in r.others.values()),
-        strong=True,
-    )
-    rings = Series(
-        BEST,
-        COLOURS[BEST],
-        tuple(centre(r.best.values(), SCORE).point(r.method.name) for r in held),
-        marker="ring",
-    )
+    points = tuple(centre(r.others.values(), SCORE).point(r.method.name) for r in held)
+    best = tuple(centre(r.best.values(), SCORE).point(r.method.name) for r in held)
+    single = tuple((r.method.name, value) for r in held for value in r.others.values())
+    dots = Series(words[OTHERS], COLOURS[OTHERS], points, members=single, strong=True)
+    rings = Series(BEST, COLOURS[BEST], best, marker="ring")
     return Panel(problem.label, (dots, rings) if BEST in words else (dots,), marks(study, own))
 
 
 def marks(study: Study, own: Sequence[Result]) -> tuple[Mark, ...]:
     """What a score is measured by, and where the data itself lies on that scale."""
     known = study.facts(final for each in own for final in each.finals)
-    behaviour = [
-        100 * (facts["behaviour_return"] - facts["random_return"])
-        / (facts["reference_return"] - facts["random_return"])
-        for facts in known
-        if _comparable(facts)
-    ]  # fmt: skip
+    behaviour = statistics.finite(map(of.behaviour_score, known))
     best = PROXY if any("reference_source" in facts for facts in known) else "online agent's best"
-    data = [Mark(float(np.mean(behaviour)), "behaviour mean")] if behaviour else []
+    data = [Mark(float(behaviour.mean()), "behaviour mean")] if len(behaviour) else []
     return (Mark(0.0, "random"), *data, Mark(100.0, best))
-
-
-def _comparable(facts: Mapping[str, float | None]) -> bool:
-    low, high = facts.get("random_return"), facts.get("reference_return")
-    return None not in (low, high, facts.get("behaviour_return")) and low != high
 
 
 def cells(study: Study, each: Result, columns: Sequence[str] = COLUMNS) -> tuple[str, ...]:
@@ -121,7 +90,7 @@ def cells(study: Study, each: Result, columns: Sequence[str] = COLUMNS) -> tuple
     choose_by = SCORE if each.others else "return"
 
     def reported(measure: str) -> list[float]:
-        return list(on_other_datasets(each.finals, measure, choose_by).values())
+        return list(of.on_other_datasets(each.finals, measure, choose_by).values())
 
     over = statistics.finite(reported("overestimation"))
     line = (
@@ -139,8 +108,8 @@ def cells(study: Study, each: Result, columns: Sequence[str] = COLUMNS) -> tuple
 
 def chosen_words(finals: Finals) -> str:
     """'lr=0.001 ×4, lr=0.0003 ×1': those parts of the settings that differ."""
-    chosen = Counter(chosen_on_others(finals, SCORE, SCORE).values())
-    tried = [json.loads(each) for each in by_setting(finals, SCORE)]
+    chosen = Counter(of.chosen_on_others(finals).values())
+    tried = [json.loads(each) for each in of.by_setting(finals, SCORE)]
     if not chosen:
         return ABSENT
     names = {name for each in tried for name in each}

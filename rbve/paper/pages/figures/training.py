@@ -1,11 +1,9 @@
 """Return, value error and over-estimation over training."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
-from rbve.paper.finals import SCORE, Final, Finals, Problem, best_setting
+from rbve.paper.finals import Final, Finals, Problem, best_setting
 from rbve.paper.pages import measures
 from rbve.paper.pages.gather import Shown, Study, by_method, by_problem
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
@@ -29,13 +27,12 @@ UNKNOWN = (
 
 
 def figures(study: Study, name: str) -> list[Chart] | None:
-    """Without those that would be empty."""
-    if study.experiments[name].figure != "methods":
-        return None
-    return charts(study, study.of(name), name.replace("_", "-"))
+    is_methods = study.experiments[name].figure == "methods"
+    return charts(study, study.of(name), name.replace("_", "-")) if is_methods else None
 
 
 def charts(study: Study, finals: Finals, slug: str) -> list[Chart]:
+    """Without those that would be empty."""
     every = (_chart(study, finals, slug, measure) for measure in MEASURES)
     return [each for each in every if any(panel.series for panel in each.panels)]
 
@@ -54,36 +51,31 @@ def _chart(study: Study, finals: Finals, slug: str, measure: str) -> Chart:
     return Chart(
         name=f"{slug}-{measure}-over-training".replace("_", "-"),
         title=f"{measures.title(measure).partition(',')[0]} over training",
-        note=f"Line: {measures.words(measure)}; band or bar: 95% Student interval over "
-        "datasets; "
+        note=f"Line: {measures.words(measure)}; band or bar: 95% Student interval over datasets; "
         f"{measures.n_words(counts)}. {CHOICE}{f' {UNKNOWN}' if empty else ''}",
         kind="lines",
         x_label="updates",
-        y_label=measures.NAMES[measure],
         panels=panels,
-        y_scale=measures.axis(measure),
+        **measures.axis(measure),
     )
 
 
 def _curve(study: Study, method: Shown, finals: Finals, measure: str) -> Series:
-    best = best_setting(finals, SCORE, SCORE) or best_setting(finals, "return", "return")
+    best = best_setting(finals) or best_setting(finals, "return", "return")
     runs = [study.runs[each.job] for each in finals if each.settings == best]
-    drawn = points(runs, measure)
-    return Series(method.name, method.colour, drawn, dash=method.dash, strong=method.strong)
+    return method.series(points(runs, measure))
 
 
 def points(runs: Sequence[Run], measure: str) -> tuple[Point, ...]:
     """At the steps of all runs; of a run that ended early by diverging, the last value stands."""
-    paths = [path for run in runs if (path := _values_of(run, measure))]
+    paths: list[dict[int, float | None]] = [  # None where there was nothing to measure
+        {row.step: row.value if row.n else None for row in run.rows if row.metric == measure}
+        for run in runs
+    ]
     steps = sorted({step for path in paths for step in path})
-    known = ((step, [at(path, step) for path in paths]) for step in steps)
+    known = ((step, [at(path, step) for path in paths if path]) for step in steps)
     present = ((step, [v for v in values if v is not None]) for step, values in known)
     return tuple(measures.centre(values, measure).point(step) for step, values in present if values)
-
-
-def _values_of(run: Run, measure: str) -> dict[int, float | None]:
-    """By step; None where there was nothing to measure."""
-    return {row.step: row.value if row.n else None for row in run.rows if row.metric == measure}
 
 
 def at(path: dict[int, float | None], step: int) -> float | None:

@@ -6,18 +6,20 @@ A file of this folder has the name of the module in rbve.paper.theory whose runs
     figures(runs)   a Chart or Figure each
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rbve import registry
 from rbve.paper import experiments
-from rbve.paper.pages._render import render
+from rbve.paper.pages import render
 from rbve.paper.pages.gather import Study
+from rbve.report import statistics
+from rbve.report.chart import Chart, Point, figure_of
 from rbve.report.page import Section
 from rbve.rows import Run
 
+Z = 1.959964  # 95% of a normal distribution
 _FILES = registry.Registry("page of theory", __name__, __file__)
 
 
@@ -47,10 +49,30 @@ def sections(study: Study) -> list[Section]:
 
 def pictures(module: str, runs: Sequence[Run]) -> dict[str, bytes]:
     """PNG files of all figures of a theory experiment, by their names."""
-    from rbve.report.chart import Chart, figure_of
     from rbve.report.figure import png
 
     page = page_of(module)
     drawn = page.figures(runs) if page else []
     figures = [figure_of(each) if isinstance(each, Chart) else each for each in drawn]
     return {each.name.removeprefix("theory-"): png(each) for each in figures}
+
+
+def estimated(x: float, values: Iterable[float]) -> Point:
+    """Mean with its Student interval."""
+    found = statistics.estimate(values)
+    return Point(x, found.mean, found.low, found.high, found.n)
+
+
+def share(x: float | str, part: float, hits: float, n: int) -> Point:
+    """A share of n with its Wilson interval."""
+    return Point(x, part, *wilson(hits, n), n)
+
+
+def wilson(hits: float, n: int) -> tuple[float, float]:
+    """95% Wilson score interval of a share."""
+    if n == 0:
+        return 0.0, 1.0
+    part, z2 = hits / n, Z * Z
+    middle = (part + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z * math.sqrt(part * (1 - part) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return max(0.0, middle - half), min(1.0, middle + half)

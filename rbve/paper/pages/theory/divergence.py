@@ -1,13 +1,11 @@
 """Escaping to infinity: values over updates, an optimiser and a way to learn per panel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from rbve.paper.pages.gather import grouped
-from rbve.paper.pages.theory._points import estimated
+from rbve.paper.pages.theory import estimated
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.figure import minus
 from rbve.report.labels import METHODS
@@ -56,26 +54,20 @@ def figures(runs: Sequence[Run]) -> list[Chart]:
     """Q(s2, a2) over updates: a row per optimiser, a column per way to learn."""
     plain = _plain(runs)
     draws = len({run.spec["seed"] for run in plain if _way(run) == ("fixed", "one")})
-    chart = Chart(
-        name="theory-divergence-values",
-        title="Escaping to infinity on three transitions",
-        note="Value learned for (s2, a2), whose true value is 0, from w = 1; a line ends where it "
+    note = (
+        "Value learned for (s2, a2), whose true value is 0, from w = 1; a line ends where it "
         f"passes 10,000. One transition per update: mean of n = {draws} draws, band: 95% Student "
         "interval; else no randomness. Bootstrapping at s3, where the log holds no action, makes "
-        "BVE escape like Q-learning (lines coincide)." + _bounded(runs),
-        kind="lines",
-        x_label="updates",
-        y_label="value of (s2, a2)",
-        panels=tuple(
-            Panel(f"{label}, {words}", _lines([r for r in plain if _way(r) == way], optimiser))
-            for optimiser, label in OPTIMISERS.items()
-            for way, words in WAYS.items()
-        ),
-        x_scale="log",
-        y_scale="symlog",
-        same_y=True,
+        "BVE escape like Q-learning (lines coincide)." + _bounded(runs)
     )
-    return [chart]
+    panels = tuple(
+        Panel(f"{label}, {words}", _lines([r for r in plain if _way(r) == way], optimiser))
+        for optimiser, label in OPTIMISERS.items()
+        for way, words in WAYS.items()
+    )
+    name, title = "theory-divergence-values", "Escaping to infinity on three transitions"
+    labels = ("updates", "value of (s2, a2)")
+    return [Chart(name, title, note, "lines", *labels, panels, "log", "symlog", same_y=True)]
 
 
 def _plain(runs: Sequence[Run]) -> list[Run]:
@@ -99,13 +91,14 @@ def _bounded(runs: Sequence[Run]) -> str:
 
 
 def _lines(runs: Sequence[Run], optimiser: str) -> tuple[Series, ...]:
-    series = []
-    for (method, end), (name, colour, dash) in LINES.items():
-        key = (optimiser, method, end)
-        own = [r for r in runs if (r.spec["optimiser"], r.spec["method"], r.spec["end"]) == key]
-        if own:
-            series.append(Series(name, colour, _points(own), dash=dash))
-    return tuple(series)
+    own = grouped(
+        ((r.spec["method"], r.spec["end"]), r) for r in runs if r.spec["optimiser"] == optimiser
+    )
+    return tuple(
+        Series(name, colour, _points(own[key]), dash=dash)
+        for key, (name, colour, dash) in LINES.items()
+        if key in own
+    )
 
 
 def _points(runs: Sequence[Run]) -> tuple[Point, ...]:

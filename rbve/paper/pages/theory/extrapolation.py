@@ -1,13 +1,11 @@
 """Over-estimation from extrapolation: fits as they came, how often and by how much they err."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from rbve.paper.pages.theory._points import estimated, share
+from rbve.paper.pages.theory import estimated, share
 from rbve.paper.theory import keyed, numbered
 from rbve.report import marks
 from rbve.report.chart import Chart, Panel, Point, Series

@@ -1,12 +1,10 @@
 """A grid world: values as colours, the policy as arrows; how often random layouts agree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rbve.paper.pages.measures import span
-from rbve.paper.pages.theory._points import share
+from rbve.paper.pages.theory import share
 from rbve.paper.theory import keyed
 from rbve.report import marks
 from rbve.report.chart import Chart, Panel, Series
@@ -28,14 +26,13 @@ CELL = 27  # pixels
 
 
 def answer(runs: Sequence[Run]) -> str:
-    start = {run.spec["policy"]: run.last("start") for run in runs if "policy" in run.spec}
-    drawn = _drawn(runs)
+    drawn, shown = _drawn(runs), [run for run in runs if "policy" in run.spec]
     shares = "; ".join(
         f"{run.last('close'):.0%} where a trap costs {-run.spec['trap']:g}" for run in drawn
     )
     count = drawn[0].spec["layouts"] if drawn else 0
-    near = f"{runs[0].facts['near']:.0%}" if "near" in runs[0].facts else "95%"
-    values = ", ".join(f"{name} {number(value, 2)}" for name, value in start.items())
+    near = f"{runs[0].facts.get('near', 0.95):.0%}"
+    values = ", ".join(f"{run.spec['policy']} {number(run.last('start'), 2)}" for run in shown)
     return (
         f"Value at the start of the layout shown: {values}. The layout was chosen to show this. Of "
         f"{count:,} random layouts, one greedy step has at least "
@@ -77,10 +74,8 @@ def policies(runs: Sequence[Run]) -> Figure:
 
 def _cells(run: Run, optimal: Mapping[str, float]) -> list[dict[str, Any]]:
     """In reading order."""
-    name, actions = run.spec["policy"], keyed(run, "action/")
-    values = keyed(run, "value/")
-    rows = []
-    for key, value in values.items():
+    name, actions, rows = run.spec["policy"], keyed(run, "action/"), []
+    for key, value in keyed(run, "value/").items():
         row, column = map(int, key.split("/"))
         cell, action = run.spec["layout"][row][column], int(actions[key])
         known = (name, row, column, cell, value, ACTIONS[action] if action >= 0 else "")
@@ -143,16 +138,12 @@ def layouts(runs: Sequence[Run]) -> list[Chart]:
         Series(name, colour, points[metric], dash=dash)
         for metric, (name, colour, dash) in SHARES.items()
     )
-    chart = Chart(
-        name="theory-gridworld-layouts",
-        title="How often one greedy step is close to optimal",
-        note=f"n = {count} random layouts per cost, a trap in {own[0].spec['trap_share']:.0%} of "
+    note = (
+        f"n = {count} random layouts per cost, a trap in {own[0].spec['trap_share']:.0%} of "
         "cells, among those whose optimal policy reaches the goal; bar: 95% Wilson interval. Where "
-        "it does not reach the goal, one greedy step hides from traps and collects nothing.",
-        kind="lines",
-        x_label=f"reward of a trap (the goal pays {own[0].spec['goal']:+g})",
-        y_label="share of layouts",
-        panels=(Panel("", series),),
-        x_scale="category",
+        "it does not reach the goal, one greedy step hides from traps and collects nothing."
     )
-    return [chart]
+    words = ("theory-gridworld-layouts", "How often one greedy step is close to optimal", note)
+    x_label = f"reward of a trap (the goal pays {own[0].spec['goal']:+g})"
+    panels = (Panel("", series),)
+    return [Chart(*words, "lines", x_label, "share of layouts", panels, "category")]

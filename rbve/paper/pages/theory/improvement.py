@@ -1,11 +1,9 @@
 """Where one greedy step is optimal: families of processes, and how clear the right action is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-from rbve.paper.pages.theory._points import wilson
+from rbve.paper.pages.theory import wilson
 from rbve.report import marks
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.figure import Figure, Spec
