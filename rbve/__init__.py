@@ -1,7 +1,5 @@
 """rbve: learn decisions from logged data when actions are discrete and nobody may experiment."""
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """The Python interface: load, record, train, evaluate, report."""
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Files that are either whole or absent, whatever happens to the process."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

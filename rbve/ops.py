@@ -1,7 +1,5 @@
 """Array maths only: nothing here knows about networks, data or algorithms."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The parts of a Spec (rbve/spec.py). An attribute's text is its help on the command line."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal

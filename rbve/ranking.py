@@ -8,8 +8,6 @@ returns overflow float32. With `normalise="dataset"` V̂ is divided by its devia
 trained on; with "none" the paper's raw formula stands, under the cap.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 

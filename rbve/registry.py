@@ -1,7 +1,5 @@
 """A folder whose files are things of one kind: algorithms, formats, executors. No list to keep."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import hashlib

@@ -6,8 +6,6 @@
 A packed file holds many runs, one after the other, compressed.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import json

@@ -6,8 +6,6 @@ with the schema of every field. A field whose name ends in "?" may be absent; "*
 field that is not named.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -7,8 +7,6 @@ other fields; `resolved` fills those in. The text on an attribute, here and in r
 help on the command line.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib
@@ -91,7 +89,7 @@ class Spec:
             raise ValueError("a network with memory sees one frame at a time; leave --stack out")
 
     @classmethod
-    def _layout(cls) -> _Layout:
+    def _layout(cls) -> "_Layout":
         kind: Any = cls
         return layout_of(kind)
 

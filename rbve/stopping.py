@@ -4,8 +4,6 @@ A thread that the interpreter's end finds inside a compiled program brings the p
 whoever started threads asks them to stop and waits for them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The header's metadata has one entry, JSON with sorted keys: the content's own `i
 over it and over the name, type, shape and bytes of every array. So equal content gives equal files.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Mapping

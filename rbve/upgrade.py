@@ -1,7 +1,5 @@
 """Rows and policies of earlier versions: their job in the layout of today's Spec, and its names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """Values of a specification's fields: brought to their type and range, or refused in one line."""
 
-from __future__ import annotations
-
 import math
 import os
 import types

@@ -1,7 +1,5 @@
 """Who decides outside JAX: a policy, a caller's function, a script, or chance alone."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -36,7 +34,7 @@ class PolicyActor(UniformActor):
     """One forward pass for all environments."""
 
     @staticmethod
-    def fitting(policy: Policy, env: VectorEnv) -> PolicyActor:
+    def fitting(policy: Policy, env: VectorEnv) -> "PolicyActor":
         """The policy in an environment that it fits; else ValueError."""
         stack = check_fit(env, Interface.of_policy(policy))
         return PolicyActor(policy, stack, category_codes(env, policy.features))

@@ -4,8 +4,6 @@ Training, `rbve evaluate` and `rbve follow` call it. Episodes depend on a seed a
 training that a policy is of, and on nothing else: equal seeds give equal figures in all three.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Whether a policy, or one trained on a dataset, fits an environment, and how frames stack."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +22,7 @@ class Interface(NamedTuple):
     dataset: Dataset | None = None  # where nothing is trained yet
 
     @staticmethod
-    def of_policy(policy: Policy) -> Interface:
+    def of_policy(policy: Policy) -> "Interface":
         """Of a trained policy."""
         return Interface(
             tuple(policy.obs_shape),
@@ -35,7 +33,7 @@ class Interface(NamedTuple):
         )
 
     @staticmethod
-    def of_data(data: Dataset, stack: int) -> Interface:
+    def of_data(data: Dataset, stack: int) -> "Interface":
         """Of policies that will be trained on this data."""
         shape = data.obs_shape if data.features is not None else input_shape(data, stack)
         masked = data.legal is not None

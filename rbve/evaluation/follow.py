@@ -6,8 +6,6 @@ there at every checkpoint (`offer`), and the follower plays it, writes its figur
 first snapshot that has no figures; figures depend on the snapshot's step and the seed alone.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

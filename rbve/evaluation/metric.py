@@ -4,19 +4,15 @@ A file's presence is its registration: its figures then appear in result rows, i
 in tables, pages and CSV files. Nothing here needs JAX, so that reports read the words alone.
 """
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rbve import registry
 
-if TYPE_CHECKING:
-    from rbve.types import Array
-
+Array = Any  # of JAX, which is not imported here
 METRICS, OFFLINE = "rbve.evaluation.metrics", "rbve.evaluation.offline"
 
 

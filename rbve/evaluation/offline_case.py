@@ -1,7 +1,5 @@
 """What evaluations without an environment look at, and the loop over them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 

@@ -1,7 +1,5 @@
 """What episodes were like, step by step, and the metrics computed from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

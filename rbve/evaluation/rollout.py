@@ -1,7 +1,5 @@
 """Many episodes at once inside JAX."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ for each other at every step. So the episodes depend on the seed alone, not on h
 environments there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol

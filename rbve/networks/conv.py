@@ -1,7 +1,5 @@
 """Convolutions on (channels, height, width, B) arrays, and the image torso made of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Networks: a torso, with a memory where asked for, and heads."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

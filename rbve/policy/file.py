@@ -1,7 +1,5 @@
 """A policy's file: one vector of weights, and JSON that says what they are the weights of."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from collections import namedtuple

@@ -5,8 +5,6 @@ What does not fit is named by row. Which actions may be taken is said by a mask,
 since Gymnasium's masks are of int8. Other whole numbers are ids. Text is names.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A policy inside JAX: pure functions of its parameters, what it sees now and its memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -28,7 +26,7 @@ class ActorInput(NamedTuple):
     last_reward: Array  # (B,)
 
     @staticmethod
-    def first(obs: Array) -> ActorInput:
+    def first(obs: Array) -> "ActorInput":
         """At the beginning of episodes."""
         count = obs.shape[0]
         return ActorInput(obs, jnp.full(count, -1, jnp.int32), jnp.zeros(count))

@@ -1,7 +1,5 @@
 """A trained policy: act, look at its values, save and load. One safetensors file, no pickle."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
@@ -42,7 +40,7 @@ class Policy:
     rescaled: bool = False  # the network says h(Q)
     masked: bool = False  # the data says which actions are legal, so decisions have to be told
 
-    def start(self) -> Session:
+    def start(self) -> "Session":
         """An episode of decisions, for policies with a memory and those without."""
         return Session(self)
 
@@ -125,7 +123,7 @@ class Policy:
         file.write(Path(path), self.inputs, **fields)
 
     @staticmethod
-    def load(path: str | Path, algorithm: str | Path | None = None) -> Policy:
+    def load(path: str | Path, algorithm: str | Path | None = None) -> "Policy":
         """A policy that `save` wrote.
 
         Loading runs no code that the file names. A policy whose algorithm file has `scores` of its

@@ -1,7 +1,5 @@
 """How a policy was trained: the fields of its job that evaluation reads, by name and type."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +40,7 @@ class TrainedAs:
     facts: Mapping[str, Any] = field(default_factory=dict)  # of the data
 
     @staticmethod
-    def of(info: Mapping[str, Any]) -> TrainedAs:
+    def of(info: Mapping[str, Any]) -> "TrainedAs":
         """From a policy's `info`, or {"job": ...} of a file of rows."""
         job = info.get("job", {})
         known = {name: job[name] for name in ("algorithm", "steps") if name in job}
@@ -52,7 +50,7 @@ class TrainedAs:
         return TrainedAs(step=info.get("step"), facts=info.get("facts", {}), data=data, **known)
 
     @staticmethod
-    def of_run(info: Mapping[str, Any], where: str) -> TrainedAs:
+    def of_run(info: Mapping[str, Any], where: str) -> "TrainedAs":
         """The same of a training run; ValueError, naming `where`, if it is of something else."""
         schema.check(info["job"], JOB, f"{where}: not of a training run")
         return TrainedAs.of(info)

@@ -13,8 +13,6 @@ gamma = [0.9, 0.99]
 lam = 0.5
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import tomllib
@@ -37,7 +35,7 @@ class SweepConfig(NamedTuple):
 
     def with_fields(
         self, fields: Mapping[str, Any], vary: Mapping[str, Sequence[Any]]
-    ) -> SweepConfig:
+    ) -> "SweepConfig":
         """With these in the place of its own, whether one value or several."""
         kept = {k: v for k, v in self.vary.items() if k not in fields}
         kept |= {k: list(values) for k, values in vary.items()}

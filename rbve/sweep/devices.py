@@ -1,7 +1,5 @@
 """Work on all devices of this process, a thread each."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable, Sequence

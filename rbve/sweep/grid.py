@@ -1,7 +1,5 @@
 """From what a user asks for to a list of jobs: every combination, in a stable order."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools

@@ -5,8 +5,6 @@ A bundle is a JSON file and its results are the folders of its jobs, so that who
 folder and resumes from it: how jobs are bundled, and where they run, changes nothing in the rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -47,7 +45,7 @@ class Bundle(NamedTuple):
         return file
 
     @staticmethod
-    def read(file: Path) -> Bundle:
+    def read(file: Path) -> "Bundle":
         content = read_json(file)
         schema.check(content, _FILE, f"{file}: not a bundle of jobs")
         try:

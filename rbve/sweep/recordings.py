@@ -3,8 +3,6 @@
 OUT/data/<env>-<noise>[-expert-<ε>][-script-<ε>][-r2d2]/<seed>
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,6 +36,6 @@ class Recording:
         return f"{self.episodes:,} episodes"
 
     @property
-    def online(self) -> Recording:
+    def online(self) -> "Recording":
         """The recording whose best snapshot is the expert."""
         return replace(self, expert=None)

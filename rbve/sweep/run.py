@@ -1,7 +1,5 @@
 """Jobs by the hand of an executor: plan, run, and one line about what could not be trained."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -10,8 +10,6 @@ every interval of a job and {"note"} where users are to read something. It ends 
 143  SIGTERM, or with --until-eof the end of its input: it has saved, and can be started again
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The check of what an algorithm's loss returns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

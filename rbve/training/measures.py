@@ -1,7 +1,5 @@
 """What rows say of a run: facts of its data, means over its updates, its final figures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

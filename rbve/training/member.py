@@ -1,7 +1,5 @@
 """One member of a program: its state, its rows and its files."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path

@@ -4,8 +4,6 @@ The compiler adds the sums over devices, so a loss and its batch statistics (the
 ranking weights) see the whole batch, and a run gives the same parameters but for rounding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Every member has a folder of its own: rows.jsonl, checkpoint.safetensors and, at
 policy.safetensors. Whatever the members' company, a member's folder is the same.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Which rows update k sees depends on the seed and k alone, as in memory, so a run
 equals one that never stopped.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

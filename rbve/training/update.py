@@ -4,8 +4,6 @@ The loop is a pure function of (state, table, member): which rows update k sees 
 and k alone, so a run stopped anywhere and resumed equals one that never stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Operations of products and convolutions are counted; every iteration of a loop a
 The estimate is for CPUs and good to a factor of a few.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import warnings

@@ -1,7 +1,5 @@
 """Action gap: mean of best minus second best Q over the states of an episode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rbve.evaluation.metric import Metric, Record

@@ -1,7 +1,5 @@
 """Undiscounted return of rewards in [−1, 1], where training clips them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rbve.evaluation.metric import Metric, Record

@@ -1,7 +1,5 @@
 """Steps of an episode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rbve.evaluation.metric import Metric, Record

@@ -1,7 +1,5 @@
 """Undiscounted return, of rewards as the environment gives them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rbve.evaluation.metric import Metric, Record

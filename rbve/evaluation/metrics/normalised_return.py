@@ -1,7 +1,5 @@
 """100 · (return − random) / (online reference − random), where both are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

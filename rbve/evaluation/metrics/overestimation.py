@@ -1,7 +1,5 @@
 """Over-estimation error: mean of max(Q(s, a) − G(s), 0)² over the states of an episode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rbve.evaluation.metric import Metric, Record

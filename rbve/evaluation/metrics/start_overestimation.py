@@ -1,7 +1,5 @@
 """Over-estimation error of the first state alone: max(Q(s₀, a₀) − G(s₀), 0)²."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rbve.evaluation.metric import Metric, Record

@@ -1,7 +1,5 @@
 """Value error: mean of Q(s, a) − G(s) over the states of an episode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rbve.evaluation.metric import Metric, Record

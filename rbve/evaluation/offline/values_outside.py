@@ -1,19 +1,15 @@
 """Share of values outside the returns that the rewards of the data allow."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rbve.data.dataset import Dataset
+from rbve.data.transitions import View
 from rbve.evaluation.metric import Metric
+from rbve.evaluation.offline_case import OfflineCase
 from rbve.rows import TOLERATED_OUTSIDE, Run
-
-if TYPE_CHECKING:
-    from rbve.data.dataset import Dataset
-    from rbve.data.transitions import View
-    from rbve.evaluation.offline_case import OfflineCase
 
 METRIC = Metric(
     "values_outside", "values outside the possible returns", "values outside", "lower",

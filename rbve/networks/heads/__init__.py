@@ -10,8 +10,6 @@ An algorithm's HEAD is one of these, by name or as a class, or a tuple of them. 
 a Head needs; each further one adds what is missing. A `Tower` puts a head on a torso of its own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

@@ -14,8 +14,6 @@ and, where it differs,
     HIDDEN_WITH_MEMORY     units per dense layer before a memory
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """On this machine, a process for every bundle: one that is killed takes no other with it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

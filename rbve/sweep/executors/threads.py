@@ -1,7 +1,5 @@
 """On all devices of this process, a thread each: every core, or every accelerator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

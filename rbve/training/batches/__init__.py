@@ -9,8 +9,6 @@ sequence (sequences.py). Both have the same two faces:
 A Table (table.py) holds the columns of all members, and what of them goes to the device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

@@ -3,8 +3,6 @@
 The array holds 32-bit words: integers as they are, floats by their bits, so both are exact.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -6,8 +6,6 @@ after up to `burn_in` rows that only warm the memory up. Memory is emptied where
 so rows before it do no harm; rows that are not trained on weigh 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

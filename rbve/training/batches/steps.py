@@ -1,7 +1,5 @@
 """What networks with memory say about the steps of sequences."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple

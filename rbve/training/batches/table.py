@@ -4,8 +4,6 @@ Members with datasets of different sizes share one store, each with its offset a
 disk are picked by a thread (rbve/training/stream.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

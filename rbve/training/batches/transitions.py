@@ -1,7 +1,5 @@
 """Batches of transitions. Frames are stored once; a transition holds the rows of s and of s'."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

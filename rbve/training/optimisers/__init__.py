@@ -8,8 +8,6 @@ A file holds
                 optimiser sees
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from pathlib import Path
