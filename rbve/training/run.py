@@ -4,6 +4,7 @@ Every member has a folder of its own: rows.jsonl, checkpoint.safetensors and, at
 policy.safetensors. Whatever the members' company, a member's folder is the same.
 """
 
+import functools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -85,7 +86,19 @@ def train_members(
             check_work(spec, program.work(left[0].inputs), table.items.rows)
         advance = stack.enter_context(advancing(program, members, table, group, vectorise))
         try:
-            run_to_the_end(spec, members, advance, evaluate, on_progress)
+            for until in boundaries(spec):
+                active = [each for each in members if each.step < until and not each.finished]
+                advance(active, until)
+                evaluations = []
+                for member in active:
+                    stopping.check()
+                    evaluations.append(evaluate(member, until))
+                for member, evaluation in zip(active, evaluations, strict=True):
+                    metrics = member.record(evaluation, until)
+                    if (stream := member.stream) is not None:
+                        # Told, never written: rows stay the same on any machine.
+                        metrics["wait_share"] = stream.waited / max(stream.total, 1e-9)
+                    on_progress(Progress(member.job, until, metrics))
         except Stopped:
             for member in members:
                 member.pause()
@@ -105,28 +118,6 @@ def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:
     return transition_table(datasets, spec.view, bootstrap, spec.network.stack, where)
 
 
-def run_to_the_end(
-    spec: Spec,
-    members: Sequence[MemberRun],
-    advance: Advance,
-    evaluate: Callable[..., Any],
-    on_progress: Callable[[Progress], None],
-) -> None:
-    for until in boundaries(spec):
-        active = [member for member in members if member.step < until and not member.finished]
-        advance(active, until)
-        evaluations = []
-        for member in active:
-            stopping.check()
-            evaluations.append(evaluate(member, until))
-        for member, evaluation in zip(active, evaluations, strict=True):
-            metrics = member.record(evaluation, until)
-            if member.stream is not None:
-                # Told, never written: rows say what was learned, and stay the same on any machine.
-                metrics["wait_share"] = member.stream.waiting.share
-            on_progress(Progress(member.job, until, metrics))
-
-
 def boundaries(spec: Spec) -> list[int]:
     return [*range(spec.evaluation.every, spec.steps, spec.evaluation.every), spec.steps]
 
@@ -144,89 +135,59 @@ def advancing(
     It takes calls of a second or so, between which the work can be stopped; in how many calls the
     updates are done changes nothing.
     """
+    streams, pace = [], Pace()
     if table.store is not None:
         if vectorise is None:
             vectorise = jax.default_backend() != "cpu" and len(group.devices) == 1
         rows = group.everywhere(table.store)
-        yield (
-            advance_together(program, rows)
-            if vectorise
-            else in_turn(in_memory(program, rows, group))
-        )
-        return
-    spec = members[0].job if members else None
-    streams = []
+        if vectorise:
+            together = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None, 0)))
+            yield functools.partial(advance_together, together, rows, pace)
+            return
+        compiled = group.compiled(program.advance)
+    else:
+        compiled = group.compiled(program.advance_given, None, "batch")
+
+    def some_updates(member: MemberRun, until: int) -> tuple[TrainState, Any]:
+        if member.stream is not None:
+            return group.home(member.stream.advance(compiled, member.state, member.sums_so_far()))
+        with pace.measured(int(member.state.step), until) as stop:
+            result = compiled(member.state, rows, member.inputs, stop, member.sums_so_far())
+            return jax.block_until_ready(group.home(result))
+
+    def in_turn(active: Sequence[MemberRun], until: int) -> None:
+        for member in active:
+            while member.is_behind(until):
+                stopping.check()
+                member.state, member.sums = some_updates(member, until)
+
     try:
-        for member in members:
-            if spec is not None and not member.finished:
-                member.stream = Stream(
-                    table.columns[member.index],
-                    member.inputs,
-                    spec.sampling.batch_size,
-                    int(member.state.step),
-                    boundaries(spec),
-                    len(members),
-                )
+        for member in members if table.store is None else ():
+            if not member.finished:
+                batch, ends = members[0].job.sampling.batch_size, boundaries(members[0].job)
+                step, many = int(member.state.step), len(members)
+                member.stream = Stream(member.columns, member.inputs, batch, step, ends, many)
                 streams.append(member.stream)
-        yield in_turn(from_disk(program, group))
+        yield in_turn
     finally:
         for stream in streams:
             stream.close()
 
 
-def in_turn(advance_some: Callable[[MemberRun, int], tuple[TrainState, Any]]) -> Advance:
-    """One member after the other, some updates at a time."""
-
-    def advance(members: Sequence[MemberRun], until: int) -> None:
-        for member in members:
-            while member.is_behind(until):
-                stopping.check()
-                member.state, member.sums = advance_some(member, until)
-
-    return advance
-
-
-def in_memory(program: Program, rows: Any, group: Team) -> Callable[..., Any]:
-    compiled = group.compiled(program.advance)
-    pace = Pace()
-
-    def advance_some(member: MemberRun, until: int) -> tuple[TrainState, Any]:
-        with pace.measured(int(member.state.step), until) as stop:
-            result = compiled(member.state, rows, member.inputs, stop, member.sums_so_far())
-            return jax.block_until_ready(group.home(result))
-
-    return advance_some
-
-
-def from_disk(program: Program, group: Team) -> Callable[..., Any]:
-    compiled = group.compiled(program.advance_given, None, "batch")
-
-    def advance_some(member: MemberRun, until: int) -> tuple[TrainState, Any]:
-        if member.stream is None:
-            raise RuntimeError("a member whose rows stay on disk has no stream of batches")
-        return group.home(member.stream.advance(compiled, member.state, member.sums_so_far()))
-
-    return advance_some
-
-
-def advance_together(program: Program, rows: Any) -> Advance:
-    compiled = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None, 0)))
-    pace = Pace()
-
-    def advance(members: Sequence[MemberRun], until: int) -> None:
-        if not members:
-            return
-        inputs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(m.inputs for m in members))
-        while behind := [int(m.state.step) for m in members if m.is_behind(until)]:
-            stopping.check()
-            given = [(member.state, member.sums_so_far()) for member in members]
-            states, sums = jax.tree.map(lambda *leaves: jnp.stack(leaves), *given)
-            with pace.measured(min(behind), until) as stop:
-                result = jax.block_until_ready(compiled(states, rows, inputs, stop, sums))
-            for k, member in enumerate(members):
-                member.state, member.sums = jax.tree.map(lambda leaf, k=k: leaf[k], result)
-
-    return advance
+def advance_together(
+    compiled: Any, rows: Any, pace: "Pace", members: Sequence[MemberRun], until: int
+) -> None:
+    if not members:
+        return
+    inputs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(m.inputs for m in members))
+    while behind := [int(m.state.step) for m in members if m.is_behind(until)]:
+        stopping.check()
+        carried = [(member.state, member.sums_so_far()) for member in members]
+        states, sums = jax.tree.map(lambda *leaves: jnp.stack(leaves), *carried)
+        with pace.measured(min(behind), until) as stop:
+            result = jax.block_until_ready(compiled(states, rows, inputs, stop, sums))
+        for k, member in enumerate(members):
+            member.state, member.sums = jax.tree.map(lambda leaf, k=k: leaf[k], result)
 
 
 class Pace:
@@ -254,16 +215,9 @@ def evaluating(spec: Spec, dataset: Dataset) -> Iterator[Callable[[MemberRun, in
     if own.env is None:
         yield lambda member, until: None
         return
-    plan = EvaluationPlan(
-        own.eval_episodes,
-        own.eval_epsilon,
-        spec.view.gamma,
-        spec.view.clip_rewards,
-        legal=own.legal,
-    )
+    played = (own.eval_episodes, own.eval_epsilon)
+    plan = EvaluationPlan(*played, spec.view.gamma, spec.view.clip_rewards, legal=own.legal)
     remedy = "add --legal all to evaluate as if all were, or --env none to evaluate nothing"
     needs = Interface.of_data(dataset, spec.network.stack)
     with open_evaluator(own.env, plan, needs, remedy) as evaluator:
-        yield lambda member, until: evaluator.play(
-            member.policy(member.state), member.job.seed, until
-        )
+        yield lambda member, until: evaluator.play(member.policy(), member.job.seed, until)

@@ -51,11 +51,6 @@ def views_of_steps(
     )
 
 
-def trained_heads(network: Any, steps: Steps, burn_in: int, key: Array) -> Head:
-    """The network's outputs for the steps trained on, train · B of them."""
-    return network.heads(remembered(network, steps.seen, burn_in)[: len(steps.later)], key)
-
-
 def remembered(network: Any, seen: Seen, burn_in: int, memory: Memory | None = None) -> Array:
     """After every step from `burn_in` on (L − burn_in, H, B); no gradient reaches those before."""
     memory = network.start(seen.first.shape[1]) if memory is None else memory
