@@ -16,7 +16,7 @@ from rbve.behaviours.record import RecordingPlan
 from rbve.data import Dataset, Episode, load
 from rbve.data import convert as conversion
 from rbve.evaluation import evaluate as evaluator
-from rbve.evaluation.offline_case import run_warnings
+from rbve.evaluation.metric import run_warnings
 from rbve.evaluation.rollout import EvaluationPlan
 from rbve.policy import Policy
 from rbve.report import write_report

@@ -23,14 +23,8 @@ class Interface(NamedTuple):
 
     @staticmethod
     def of_policy(policy: Policy) -> "Interface":
-        """Of a trained policy."""
-        return Interface(
-            tuple(policy.obs_shape),
-            len(policy.actions),
-            policy.trained.stack,
-            policy.features,
-            policy.masked,
-        )
+        shape, stack = tuple(policy.obs_shape), policy.trained.stack
+        return Interface(shape, len(policy.actions), stack, policy.features, policy.masked)
 
     @staticmethod
     def of_data(data: Dataset, stack: int) -> "Interface":
@@ -92,10 +86,16 @@ def check_fit(env: Any, needs: Interface) -> int:
     coded = category_codes(env, needs.features) is not None
     stack = 1 if coded else frames_in(shape, needs.obs_shape, needs.stack)
     if stack is None or actions != needs.actions:
-        who = "the policy takes" if needs.dataset is None else "the dataset has"
+        who, origin, remedy = "the policy takes", None, ""
+        if needs.dataset is not None:
+            who, origin = "the dataset has", needs.dataset.provenance.get("format")
+        # Data from elsewhere may show fewer actions than there are.
+        if stack is not None and origin is not None and needs.actions <= actions:
+            every = str(actions) if origin == "rlu" else "and all their names"
+            remedy = f"; if it shows only some of them, convert again with --actions {every}"
         raise ValueError(
             f"{env.name} has observations {shape} and {actions} actions; {who} {needs.obs_shape} "
-            f"and {needs.actions}{_remedy(actions, needs, stack is not None)}"
+            f"and {needs.actions}{remedy}"
         )
     if stack > 1 and isinstance(env, Env):
         raise ValueError(
@@ -103,12 +103,3 @@ def check_fit(env: Any, needs: Interface) -> int:
             "train with --stack 1"
         )
     return stack
-
-
-def _remedy(actions: int, needs: Interface, fits: bool) -> str:
-    """Data from elsewhere may show fewer actions than there are."""
-    origin = None if needs.dataset is None else needs.dataset.provenance.get("format")
-    if not fits or origin is None or needs.actions > actions:
-        return ""
-    every = str(actions) if origin == "rlu" else "and all their names"
-    return f"; if it shows only some of them, convert again with --actions {every}"

@@ -15,8 +15,8 @@ from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.evaluation.follow import POLICY as POLICY
 from rbve.evaluation.follow import offer
-from rbve.evaluation.offline_case import OfflineCase, evaluate_offline, offline_facts
-from rbve.evaluation.record import Evaluation, Figures, final_rows
+from rbve.evaluation.metric import OfflineCase, evaluate_offline, offline_facts
+from rbve.evaluation.rollout import Evaluation, Figures, final_rows
 from rbve.policy import Policy
 from rbve.policy.trained import averaged
 from rbve.rows import FINISHED, Row, RowFile

@@ -1,8 +1,6 @@
 """Action gap: mean of best minus second best Q over the states of an episode."""
 
-from typing import Any
-
-from rbve.evaluation.metric import Metric, Record
+from rbve.evaluation.metric import Array, Metric, Record
 
 METRIC = Metric(
     "action_gap", "action gap", "action gap", "neither", values=True, always=True, nonnegative=True,
@@ -10,6 +8,5 @@ METRIC = Metric(
 )  # fmt: skip
 
 
-def per_episode(record: Record) -> Any:
-    """Over all states visited."""
+def per_episode(record: Record) -> Array:
     return record.mean(record.gap)

@@ -7,8 +7,7 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.data.transitions import View
-from rbve.evaluation.metric import Metric
-from rbve.evaluation.offline_case import OfflineCase
+from rbve.evaluation.metric import Metric, OfflineCase
 from rbve.rows import TOLERATED_OUTSIDE, Run
 
 METRIC = Metric(
