@@ -27,7 +27,6 @@ class ActorInput(NamedTuple):
 
     @staticmethod
     def first(obs: Array) -> "ActorInput":
-        """At the beginning of episodes."""
         count = obs.shape[0]
         return ActorInput(obs, jnp.full(count, -1, jnp.int32), jnp.zeros(count))
 
@@ -42,13 +41,11 @@ class Actor(NamedTuple):
 
 def without_memory(act: Act) -> Actor:
     """An actor that decides by its observation alone."""
-    return Actor(
-        lambda params, episodes: (),
-        lambda params, config, seen, memory, legal, key: (
-            *act(params, config, seen.obs, legal, key),
-            memory,
-        ),
-    )
+
+    def remembering(params: Any, config: Any, seen: Any, memory: Any, legal: Any, key: Any) -> Any:
+        return *act(params, config, seen.obs, legal, key), memory
+
+    return Actor(lambda params, episodes: (), remembering)
 
 
 def shown(head: Head, rescaled: bool) -> Head:

@@ -1,6 +1,5 @@
 """A trained policy: act, look at its values, save and load. One safetensors file, no pickle."""
 
-import dataclasses
 import functools
 import math
 import operator
@@ -62,7 +61,7 @@ class Policy:
             raise ValueError("random actions need rng=numpy.random.default_rng(seed), made once")
         obs, single = self._batch(observation)
         mask = self._mask(legal, len(obs))
-        scores = self._scores(obs, mask)
+        scores = self._scores(self._heads(obs), mask)
         action = np.argmax(scores, axis=-1)
         if rng is not None and epsilon > 0:
             chance = rng.random(scores.shape)
@@ -91,7 +90,8 @@ class Policy:
     def scores(self, observations: Any, legal: Any = None) -> np.ndarray:
         """What the policy maximises: Q, filtered Q (BCQ) or logits (BC), low where illegal."""
         obs, single = self._batch(observations)
-        values = self._scores(obs, self._mask(legal, len(obs)))
+        mask = self._mask(legal, len(obs))
+        values = self._scores(self._heads(obs), mask)
         return values[0] if single else values
 
     def check(self, observations: Any) -> list[str]:
@@ -104,8 +104,7 @@ class Policy:
             return []
         return self.features.far(read_rows(observations, self.obs_shape, self.features)[0])
 
-    def _scores(self, obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-        head = self._heads(obs)
+    def _scores(self, head: Head, mask: np.ndarray | None) -> np.ndarray:
         return np.asarray(self.algorithm.scores(head, mask, self.config, self.options))
 
     def _mask(self, legal: Any, count: int) -> np.ndarray | None:
@@ -119,8 +118,7 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """One file, which `Policy.load` reads."""
-        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        file.write(Path(path), self.inputs, **fields)
+        file.write(Path(path), self)
 
     @staticmethod
     def load(path: str | Path, algorithm: str | Path | None = None) -> "Policy":
@@ -166,10 +164,8 @@ class Policy:
         seen = network_input(obs if self.features is None else self.features.encode(obs))
         finite = np.isfinite(seen).reshape(len(seen), -1).all(axis=1)
         if not finite.all():
-            row = int(np.argmin(finite))
-            raise ValueError(
-                f"row {row} of the observations holds values that are not finite in 32 bits"
-            )
+            row = f"row {int(np.argmin(finite))} of the observations"
+            raise ValueError(f"{row} holds values that are not finite in 32 bits")
         return jnp.asarray(seen)
 
     def shown(self, head: Head) -> Head:
@@ -224,15 +220,16 @@ class Session:
             raise ValueError(f"last_reward must be a finite number; got {reward!r}")
         # Checked before the memory moves on, so that a call that failed can be made again.
         mask = self.policy._mask(legal, 1)
-        self.scores = self._scores(obs, 0.0 if self._first else reward, mask)
+        head = self._recalled(obs, 0.0 if self._first else reward)
+        self.scores = self.policy._scores(head, mask)[0]
         self._first = False
         self._last_action = int(np.argmax(self.scores))
         return self._last_action
 
-    def _scores(self, obs: np.ndarray, last_reward: float, mask: np.ndarray | None) -> np.ndarray:
+    def _recalled(self, obs: np.ndarray, last_reward: float) -> Head:
         policy = self.policy
         if not policy.memory:
-            return policy._scores(obs, mask)[0]
+            return policy._heads(obs)
         seen = Seen(
             policy.input(obs)[None],
             jnp.full((1, 1), self._last_action, jnp.int32),
@@ -240,8 +237,7 @@ class Session:
             jnp.full((1, 1), self._first),
         )
         head, self._memory = recall(policy.network, seen, self._memory)
-        head = policy.shown(head)
-        return np.asarray(policy.algorithm.scores(head, mask, policy.config, policy.options))[0]
+        return policy.shown(head)
 
     def decide(self, observation: Any, last_reward: float | None = None, legal: Any = None) -> str:
         """The best action by name."""

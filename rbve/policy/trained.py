@@ -63,5 +63,4 @@ class TrainedAs:
 
 def averaged(steps: int, every: int, asked: int) -> int:
     """Of a run's last evaluations: as many as asked for, but none from its first half."""
-    evaluations = -(-steps // every)
-    return min(asked, max(1, evaluations // 2))
+    return min(asked, max(1, -(-steps // every) // 2))
