@@ -84,8 +84,6 @@ class Row(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One file of rows."""
-
     job: str  # id
     spec: dict[str, Any]  # of rbve.spec.Spec; of theory, its own
     facts: dict[str, Any]  # of the data: behaviour, random and reference returns, sizes
@@ -93,8 +91,10 @@ class Run(NamedTuple):
     code: Mapping[str, str] = MappingProxyType({})  # version and commit of what trained it
 
     def field(self, name: str, default: Any = None) -> Any:
-        """A field of the job, in whichever part it is."""
-        return field_of(self.spec, name, default)
+        """A field of the job by its flat name, in whichever part it is."""
+        job = self.spec
+        parts = [part for key, part in job.items() if isinstance(part, dict) and key != "settings"]
+        return next((part[name] for part in (job, *parts) if name in part), default)
 
     @property
     def replicate(self) -> str:
@@ -116,20 +116,13 @@ def is_finished(run: Run) -> bool:
     return run.last(FINISHED) is not None or run.last("final/return") is not None
 
 
-def field_of(job: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """A field of a Spec in JSON by its flat name, in whichever part it is."""
-    parts = [part for key, part in job.items() if isinstance(part, dict) and key != "settings"]
-    return next((part[name] for part in (job, *parts) if name in part), default)
-
-
 class RowFile:
     """Appends rows; `keep` drops what was written after the last checkpoint."""
 
     def __init__(self, folder: Path, job: str, spec: dict[str, Any], facts: dict[str, Any]) -> None:
         self.path = folder / FILE
         self.header = header(Run(job, spec, facts, [], code_version()))
-        self.count = 0
-        self.crc = 0  # of the header and the rows counted
+        self.count = self.crc = 0  # of rows, and the checksum of the header and these rows
 
     def keep(self, count: int, crc: int = 0) -> None:
         """Start from the first `count` rows on disk; `crc` is that of the file up to them.
@@ -140,8 +133,7 @@ class RowFile:
         if count:
             kept = first_rows(self.path, count, crc)
             content = self.path.read_bytes().splitlines(keepends=True)[0] + kept
-        self.count = count
-        self.crc = zlib.crc32(content)
+        self.count, self.crc = count, zlib.crc32(content)
         write_atomically(self.path, content)
 
     def append(self, rows: Sequence[Row]) -> None:
@@ -289,7 +281,7 @@ def with_evaluation(run: Run, file: Path) -> Run:
     beside = file.parent / EVALUATION
     if file.name != FILE or not beside.exists():
         return run
-    found = read(beside)
-    measured = {FINISHED, *(row.metric for row in found.rows)}
+    _, _, facts, figures, _ = read(beside)
+    measured = {FINISHED, *(row.metric for row in figures)}
     kept = [row for row in run.rows if row.metric not in measured]
-    return run._replace(facts=found.facts, rows=[*kept, *found.rows])
+    return run._replace(facts=facts, rows=[*kept, *figures])
