@@ -83,19 +83,15 @@ def bundles(
     programs: dict[Any, list[Spec]] = {}
     for job in {job.id: job for job in jobs}.values():
         data = stores.of(job.data)  # opened for finished ones too: a store that is gone is told
-        if not is_finished(out / job.id):
-            programs.setdefault((job.program, _shapes(job, data)), []).append(job)
+        if is_finished(out / job.id):
+            continue
+        shapes: tuple[Any, ...] = (transition_items(data, 1), data.features)
+        if job.network.memory and not job.sampling.sequence:
+            # Sequences as long as the longest episode; to pad to a longer one changes low bits.
+            shapes = (*shapes, longest_episode(job.load_algorithm().keep(data)))
+        programs.setdefault((job.program, shapes), []).append(job)
     if len(programs) >= 2 * workers:
         parts = list(programs.values())
     else:
         parts = [members[k::workers] for members in programs.values() for k in range(workers)]
     return [Bundle(tuple(part), devices) for part in parts if part]
-
-
-def _shapes(spec: Spec, data: Dataset) -> Any:
-    """What shapes the arrays of a program beside its Spec."""
-    if not spec.network.memory or spec.sampling.sequence:
-        return transition_items(data, 1), data.features
-    # Sequences as long as the longest episode; padding to a longer one would change low bits.
-    longest = longest_episode(spec.load_algorithm().keep(data))
-    return transition_items(data, 1), data.features, longest
