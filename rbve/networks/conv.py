@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ from rbve.networks.layers import MLP, truncated_normal, unit
 from rbve.types import Array
 
 Padding = Literal["SAME", "VALID"]
+Sizes = Sequence[int]
 
 
 class Kernel(NamedTuple):
@@ -113,12 +114,7 @@ class Image(eqx.Module):
     dense: MLP
 
     def __init__(
-        self,
-        shape: Sequence[int],
-        kernels: Any,
-        padding: Padding,
-        hidden: Sequence[int],
-        key: Array,
+        self, shape: Sizes, kernels: Sequence[Kernel], padding: Padding, hidden: Sizes, key: Array
     ) -> None:
         height, width, channels = shape if len(shape) == 3 else (*shape, 1)
         keys = jax.random.split(key, len(kernels) + 1)

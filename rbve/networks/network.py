@@ -29,8 +29,8 @@ class Network(eqx.Module):
 
     def __call__(self, obs: Array, key: Array) -> Head:
         x = jnp.moveaxis(obs, 0, -1)
-        towers = (torso(x) for torso in (self.torso, *(own for own, _ in self.further if own)))
-        return _outputs(self, towers, key)
+        further = (torso for torso, _ in self.further if torso is not None)
+        return _outputs(self, (torso(x) for torso in (self.torso, *further)), key)
 
 
 class Recurrent(eqx.Module):
