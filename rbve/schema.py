@@ -15,12 +15,9 @@ INT32 = 2**31 - 1  # steps and seeds are counted in 32 bits on the device
 MAX_WIDTH = 65_536  # units per layer; more is a slip of the finger
 FINITE = "finite"
 NAMES = {
-    str: "text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    FINITE: "a finite number",
-}
+    str: "text", bool: "true or false", int: "a whole number", float: "a number", list: "a list",
+    dict: "an object", FINITE: "a finite number", None: "null",
+}  # fmt: skip
 
 
 def check(content: Any, schema: Schema, where: str, field: str = "") -> None:
@@ -28,7 +25,10 @@ def check(content: Any, schema: Schema, where: str, field: str = "") -> None:
     alternatives = schema if isinstance(schema, tuple) else (schema,)
     fitting = [each for each in alternatives if fits(content, each)]
     if not fitting:
-        raise wrong(content, alternatives, where, field)
+        kinds = (type(each) if isinstance(each, list | dict) else each for each in alternatives)
+        kind = " or ".join(dict.fromkeys(NAMES[each] for each in kinds))
+        shown = repr(content) if len(repr(content)) <= 40 else f"{repr(content)[:40]}…"
+        raise ValueError(f"{where}: {field or 'the content'} must be {kind}; got {shown}")
     schema = fitting[0]
     if isinstance(schema, list):
         for index, item in enumerate(content):
@@ -62,18 +62,3 @@ def fits(content: Any, schema: Schema) -> bool:
 def is_finite(value: Any) -> bool:
     # A whole number may have more digits than a float can count.
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
-def wrong(content: Any, kinds: tuple[Schema, ...], where: str, field: str) -> ValueError:
-    wanted = " or ".join(dict.fromkeys(name_of(kind) for kind in kinds))
-    shown = repr(content)
-    shown = shown if len(shown) <= 40 else f"{shown[:40]}…"
-    return ValueError(f"{where}: {field or 'the content'} must be {wanted}; got {shown}")
-
-
-def name_of(schema: Schema) -> str:
-    if schema is None:
-        return "null"
-    if schema in (list, dict) or isinstance(schema, list | dict):
-        return "a list" if schema is list or isinstance(schema, list) else "an object"
-    return NAMES[schema]
