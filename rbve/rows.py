@@ -36,43 +36,31 @@ DAMAGE = (ValueError, KeyError, TypeError, IndexError, RecursionError)
 VALUE = (str, bool, int, float, None, list)
 # What reports, evaluators and policies read of a job and of its data; theory has other fields.
 JOB = {
-    "algorithm?": str,
-    "settings?": {"*": VALUE},
-    "steps?": int,
-    **dict.fromkeys(("group?", "replicate?"), str),
+    "algorithm?": str, "settings?": {"*": VALUE}, "steps?": int, "group?": str, "replicate?": str,
     "data?": {
-        **dict.fromkeys(("path?", "fingerprint?", "side?", "action?"), str),
-        "keep?": float,
-        "*": VALUE,
+        "path?": str, "fingerprint?": str, "side?": str, "action?": str, "keep?": float, "*": VALUE,
     },
-    "network?": {**dict.fromkeys(("stack?", "memory?"), int), "*": VALUE},
+    "network?": {"stack?": int, "memory?": int, "*": VALUE},
     "view?": {"gamma?": float, "n_step?": int, "clip_rewards?": bool, "*": VALUE},
     "optimiser?": ({"learning_rate?": float, "*": VALUE}, str),  # a name in rows of theory
     "sampling?": {"batch_size?": int, "*": VALUE},
     "evaluation?": {
-        "env?": (str, None),
-        **dict.fromkeys(("every?", "eval_episodes?", "final_evaluations?"), int),
-        "eval_epsilon?": float,
-        "*": VALUE,
+        "env?": (str, None), "every?": int, "eval_episodes?": int, "final_evaluations?": int,
+        "eval_epsilon?": float, "*": VALUE,
     },
     "*": (*VALUE, dict),
-}
-RETURNS = ("behaviour", "best", "random", "reference", "late")
+}  # fmt: skip
+NUMBER = (float, None)
+RECORDING = {
+    "env?": (str, None), "behaviour?": (str, None), "noise?": NUMBER, "epsilon?": NUMBER,
+    "keep?": NUMBER,
+}  # fmt: skip
 FACTS = {
-    "env?": (str, None),
-    **{f"{name}_return?": (float, None) for name in RETURNS},
-    "source?": {"*": VALUE},
-    "recording?": (
-        {
-            **dict.fromkeys(("env?", "behaviour?"), (str, None)),
-            **dict.fromkeys(("noise?", "epsilon?", "keep?"), (float, None)),
-        },
-        None,
-    ),
-    "possible_returns?": [float],
-    "reference_source?": str,
-    "evaluated?": {"*": VALUE},
-}
+    "env?": (str, None), "behaviour_return?": NUMBER, "best_return?": NUMBER,
+    "random_return?": NUMBER, "reference_return?": NUMBER, "late_return?": NUMBER,
+    "source?": {"*": VALUE}, "recording?": (RECORDING, None), "possible_returns?": [float],
+    "reference_source?": str, "evaluated?": {"*": VALUE},
+}  # fmt: skip
 HEADER = {"job": str, "spec": dict, "facts": FACTS, "code?": {"*": str}}
 
 
@@ -129,10 +117,8 @@ class RowFile:
 
         Their header stays: it names the code that began the run, and the checkpoint counts it.
         """
-        content = self.header.encode() + b"\n"
-        if count:
-            kept = first_rows(self.path, count, crc)
-            content = self.path.read_bytes().splitlines(keepends=True)[0] + kept
+        fresh = self.header.encode() + b"\n"
+        content = first_rows(self.path, count, crc) if count else fresh
         self.count, self.crc = count, zlib.crc32(content)
         write_atomically(self.path, content)
 
@@ -147,15 +133,12 @@ class RowFile:
 
 
 def first_rows(path: Path, count: int, crc: int, last: bool = False) -> bytes:
-    """Their lines, if the file up to them has this checksum and, at the `last`, holds no more."""
-    try:
-        lines = path.read_bytes().splitlines(keepends=True)
-    except FileNotFoundError:
-        lines = []
-    held = lines[: count + 1]
-    if zlib.crc32(b"".join(held)) != crc or (last and len(lines) > len(held)):
+    """The file up to them, if it has this checksum and, at the `last`, holds no more."""
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    held = b"".join(lines[: count + 1])
+    if zlib.crc32(held) != crc or (last and len(lines) > count + 1):
         raise ValueError(f"{path}: damaged, not the {count} rows that the checkpoint counted")
-    return b"".join(held[1:])
+    return held
 
 
 def write(run: Run, file: Path) -> None:
@@ -249,10 +232,8 @@ def row_of(fields: Any, number: int) -> Row:
     # By hand: a schema takes ten times as long, and a study has a million rows.
     row = Row(**fields)
     if (
-        type(row.step) is int
-        and type(row.metric) is str
+        (type(row.step), type(row.metric), type(row.n)) == (int, str, int)
         and type(row.value) in (int, float)
-        and type(row.n) is int
         and 0 <= row.step <= schema.LARGEST
         and not sys.float_info.max < abs(row.value) < float("inf")
     ):

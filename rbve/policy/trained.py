@@ -8,17 +8,13 @@ from rbve import schema
 
 # What a follower needs of a job, beyond the types that all rows and policies have.
 JOB: dict[str, Any] = {
-    "algorithm": str,
-    "steps": int,
-    "data": {"path": str},
-    "network": {"stack": int},
+    "algorithm": str, "steps": int, "data": {"path": str}, "network": {"stack": int},
     "view": {"gamma": float, "clip_rewards": bool},
     "evaluation": {
-        "env": (str, None),
-        **dict.fromkeys(("every", "eval_episodes", "final_evaluations"), int),
+        "env": (str, None), "every": int, "eval_episodes": int, "final_evaluations": int,
         "eval_epsilon": float,
     },
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

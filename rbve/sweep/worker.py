@@ -35,10 +35,9 @@ PROGRESS = ".progress"  # suffix
 
 def run_bundle(bundle: Bundle, out: Path, on_progress: OnProgress, stores: Stores) -> None:
     """Train its jobs into OUT/<job>, resuming what is there."""
-    jobs = bundle.jobs
-    datasets = [stores.of(job.data) for job in jobs]
-    folders = [out / job.id for job in jobs]
-    train_members(jobs, datasets, folders, on_progress, devices=bundle.devices)
+    datasets = [stores.of(job.data) for job in bundle.jobs]
+    folders = [out / job.id for job in bundle.jobs]
+    train_members(bundle.jobs, datasets, folders, on_progress, devices=bundle.devices)
 
 
 def main() -> int:
@@ -78,6 +77,9 @@ def _run_file(file: Path, out: Path) -> None:
             progress.write(json.dumps(line) + "\n")
             progress.flush()
 
+        def tell(each: Progress) -> None:
+            write(job=each.job.id, step=each.step, metrics=each.metrics)
+
         def note(message: Any, category: type[Warning], *place: Any) -> None:
             if issubclass(category, UserWarning):
                 write(note=str(message))
@@ -86,12 +88,7 @@ def _run_file(file: Path, out: Path) -> None:
 
         with warnings.catch_warnings():
             usual, warnings.showwarning = warnings.showwarning, note  # type: ignore[assignment]
-            run_bundle(
-                bundle,
-                out,
-                lambda each: write(job=each.job.id, step=each.step, metrics=each.metrics),
-                Stores(),
-            )
+            run_bundle(bundle, out, tell, Stores())
 
 
 def _stop_at_eof() -> None:

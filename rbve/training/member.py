@@ -32,13 +32,9 @@ PREVIOUS = "checkpoint.previous.safetensors"  # the one before it, should it be 
 SUMS = "sums."  # opens the names of sums of metrics, in a checkpoint between two rows
 
 INFO = {
-    "job": dict,
-    "step": int,
-    "finished": bool,
-    "rows": int,
-    "rows_crc32": int,
+    "job": dict, "step": int, "finished": bool, "rows": int, "rows_crc32": int,
     "evaluations": [{"*": [float]}],  # (value, n) each
-}
+}  # fmt: skip
 
 
 class Damaged(ValueError):

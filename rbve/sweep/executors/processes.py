@@ -103,25 +103,20 @@ class _Worker:
         self.process.communicate()
         code = self.process.returncode
         last = (self.log.read_text(errors="replace").splitlines() or [""])[-1]
-        if code == 0:
-            self.remove()
-            return []
-        if code in (FAILED, DAMAGED):
+        if code in (0, FAILED, DAMAGED):
             self.remove()
             if code == FAILED:
                 raise ValueError(last)
-            return [last]
+            return [last] if code == DAMAGED else []
         others = len(self.bundle.jobs) - 1
         whose = self.bundle.jobs[0].id + (f" and {others} more" if others else "")
         if code < 0 or code == STOPPED:
             number = signal.SIGTERM if code == STOPPED else -code
-            memory = " (out of memory?)" if number == signal.SIGKILL else ""
             name = signal.Signals(number).name
+            name += " (out of memory?)" if number == signal.SIGKILL else ""
             self.remove()
-            return [
-                f"the worker of {whose} was ended by {name}{memory}; run the same command again, "
-                "and it goes on"
-            ]
+            remedy = "run the same command again, and it goes on"
+            return [f"the worker of {whose} was ended by {name}; {remedy}"]
         raise ValueError(f"the worker of {whose} failed: {last}; see {self.log}")
 
     def remove(self) -> None:
