@@ -21,7 +21,6 @@ class Registry(NamedTuple):
     file: str  # its __file__
 
     def names(self) -> list[str]:
-        """What files are there, without importing one."""
         return names(Path(self.file).parent)
 
     def summary(self, name: str) -> str:
@@ -36,7 +35,6 @@ class Registry(NamedTuple):
 
 
 def names(folder: Path) -> list[str]:
-    """Files of a folder by name, but for those with a leading underscore."""
     return sorted(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
 
@@ -87,7 +85,6 @@ def load_file(file: Path, kind: str) -> ModuleType:
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> ValueError:
-    """The error for a name that is not among those known."""
     hint = did_you_mean(name, known, cutoff=0.4)
     return ValueError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}")
 

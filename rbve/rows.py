@@ -142,7 +142,6 @@ def first_rows(path: Path, count: int, crc: int, last: bool = False) -> bytes:
 
 
 def write(run: Run, file: Path) -> None:
-    """A whole run at once."""
     write_atomically(file, text(run).encode())
 
 

@@ -107,7 +107,6 @@ class Spec:
         return dataclasses.replace(self, settings=settings, **own)
 
     def flat(self) -> dict[str, Any]:
-        """Every field by its flat name."""
         return {
             name: getattr(getattr(self, part) if part else self, name)
             for name, part in self._layout().part_of.items()
@@ -144,7 +143,6 @@ class Spec:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Of what `to_json` gives."""
         layout = cls._layout()
         flat: dict[str, Any] = {}
         for name, value in content.items():
@@ -196,11 +194,9 @@ class Spec:
         return algorithms.load(self.algorithm)
 
     def load_config(self) -> Any:
-        """The algorithm's numbers, a NamedTuple."""
         return self._chosen(kind := self.load_algorithm().config, kind._fields)
 
     def load_options(self) -> Any:
-        """The algorithm's choices, a frozen dataclass."""
         return self._chosen(kind := self.load_algorithm().options, kind.__dataclass_fields__)
 
     def _chosen(self, kind: Any, names: Iterable[str]) -> Any:

@@ -39,5 +39,4 @@ def asked() -> Iterator[None]:
 
 
 def clear() -> None:
-    """All have stopped."""
     _asked.clear()

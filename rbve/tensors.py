@@ -22,7 +22,6 @@ CONTENT = {"crc32": int, "info": dict}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
-    """Arrays and JSON in one file that is either whole or absent."""
     # Not ascontiguousarray: it gives scalars a dimension.
     arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}
     held = json.loads(json.dumps(info))  # as it will be read

@@ -22,8 +22,6 @@ class UniformActor(HostActor):
 
 
 class PolicyActor(HostActor):
-    """One forward pass for all environments."""
-
     def __init__(self, policy: Policy, stack: int = 1, codes: np.ndarray | None = None) -> None:
         self.policy, self.stack, self.codes = policy, stack, codes
         self.memory = policy.network.start(WIDTH) if policy.memory else None
@@ -94,8 +92,6 @@ class Script(Protocol):
 
 
 class ScriptActor(HostActor):
-    """A fresh script for every episode."""
-
     def __init__(self, make: Callable[[], Script]) -> None:
         self.make = make
         self.scripts: dict[int, Script] = {}

@@ -77,8 +77,6 @@ class Evaluated(NamedTuple):
 
 
 class FollowCount(NamedTuple):
-    """How far a follower came."""
-
     evaluated: int  # runs, to their end
     runs: int
 

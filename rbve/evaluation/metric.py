@@ -58,12 +58,10 @@ class Record(NamedTuple):
 
     @property
     def error(self) -> Array:
-        """Q(s, a) − G(s)."""
         return self.q - self.g
 
     @property
     def lengths(self) -> Array:
-        """(E,) steps."""
         return self.alive.sum(axis=0)
 
     def mean(self, values: Array) -> Array:
@@ -82,7 +80,6 @@ def modules(package: str) -> list[ModuleType]:
 
 
 def registered() -> dict[str, Metric]:
-    """All metrics by name, in their order."""
     every = [module.METRIC for package in (METRICS, OFFLINE) for module in modules(package)]
     return {each.name: each for each in sorted(every, key=lambda each: (each.order, each.name))}
 
@@ -93,8 +90,6 @@ def tabulated() -> dict[str, Metric]:
 
 
 class OfflineCase(NamedTuple):
-    """A policy and the data it was trained on."""
-
     dataset: Dataset
     view: View
     items: Any  # Columns of rbve/training/batches

@@ -22,8 +22,6 @@ Figures = dict[str, tuple[float, int]]  # metric -> mean, episodes behind it
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """How policies are evaluated."""
-
     episodes: int = 100
     epsilon: float = 0.4**8  # share of random actions (the paper's)
     gamma: float | None = None  # discount of the value metrics; None = that of the training
@@ -105,14 +103,12 @@ def undecided(actions: int) -> Actor:
 
 
 def random_returns(env: Env, episodes: int, seed: int) -> np.ndarray:
-    """Returns of the uniform policy."""
     actor, plan = undecided(len(env.actions)), EvaluationPlan(episodes, epsilon=1.0)
     rollout = jax.jit(make_rollout(env, actor, plan))
     return np.asarray(rollout((), (), jax.random.key(seed))["return"])
 
 
 def random_return(env: Env, episodes: int = 1000, seed: int = 0) -> float:
-    """Mean return of the uniform policy."""
     return float(np.mean(random_returns(env, episodes, seed), dtype=np.float64))
 
 
@@ -138,8 +134,6 @@ def measure(
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Episodes of one policy, measured."""
-
     per_episode: Mapping[str, Any]  # metric -> (E,), and "terminated"
     values: bool = True  # whether the policy has values
     legal_actions: str | None = None  # who said which are legal; None = there were no masks

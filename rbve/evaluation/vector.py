@@ -102,8 +102,6 @@ class HostActor:
 
 @dataclass
 class Trace:
-    """One episode, step by step."""
-
     number: int
     rng: np.random.Generator
     obs: list[np.ndarray] = field(default_factory=list)  # where they are kept
@@ -117,7 +115,6 @@ class Trace:
     terminated: bool = False
 
     def see(self, outcome: Outcome) -> None:
-        """Keep the observation and the mask."""
         self.obs.append(outcome.obs)
         self.legal.append(outcome.legal)
 

@@ -17,8 +17,6 @@ Sizes = Sequence[int]
 
 
 class Kernel(NamedTuple):
-    """The shape of a convolution."""
-
     filters: int
     side: int
     stride: int

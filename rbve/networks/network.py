@@ -53,7 +53,6 @@ class Recurrent(eqx.Module):
         return [(self.torso, self.lstm), *(own for own, _ in self.further if own is not None)]
 
     def start(self, batch: int) -> Memory:
-        """The empty memory at the start of episodes."""
         return Memory.empty(self.units * len(self._towers), batch)
 
     def unroll(self, seen: Seen, memory: Memory) -> tuple[Array, Memory]:

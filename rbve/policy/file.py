@@ -116,7 +116,6 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
 
 
 def check(path: Path, arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
-    """What a file has to hold, whoever wrote it."""
     if info.get("kind") != "policy" or "weights" not in arrays:
         raise ValueError(f"{path}: not a saved policy")
     schema.check(info, FIELDS, f"{path}: not a policy of this version")

@@ -138,7 +138,6 @@ def of_row(chosen: list[Any], actions: Sequence[str], where: str = "") -> np.nda
 
 
 def action_id(action: Any, actions: Sequence[str]) -> int:
-    """Of an id or a name."""
     if isinstance(action, str):
         if action in actions:
             return actions.index(action)

@@ -19,8 +19,6 @@ Act = Callable[[Tree, Tree, Array, Array | None, Array], tuple[Array, Array]]
 
 
 class ActorInput(NamedTuple):
-    """What an actor sees of one step."""
-
     obs: Array  # (B, ...)
     last_action: Array  # (B,) int32; −1 before the first
     last_reward: Array  # (B,)
@@ -32,8 +30,6 @@ class ActorInput(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """The functions that play a policy."""
-
     start: Callable[[Tree, int], Tree]  # params, episodes -> their empty memories
     # (params, config, input, memory, legal, key) -> scores, Q, memory
     act: Callable[[Tree, Tree, ActorInput, Tree, Array | None, Array], tuple[Array, Array, Tree]]
@@ -71,7 +67,6 @@ def act_function(
     features: Features | None = None,
     rescaled: bool = False,
 ) -> Actor:
-    """The policy as pure functions of its parameters."""
     rescaled = rescaled and algorithm.values
 
     def start(params: Tree, episodes: int) -> Tree:

@@ -111,7 +111,6 @@ class Policy:
         return read_legal(legal, self.actions, count, self.masked)
 
     def act_function(self) -> Actor:
-        """For rollouts inside JAX; params are the network."""
         return act_function(
             self.algorithm, self.options, lambda network: network, self.features, self.rescaled
         )
@@ -136,7 +135,6 @@ class Policy:
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Shape of what the network sees."""
         return self.obs_shape if self.features is None else (self.features.size,)
 
     def _batch(self, observation: Any) -> tuple[np.ndarray, bool]:
@@ -169,7 +167,6 @@ class Policy:
         return jnp.asarray(seen)
 
     def shown(self, head: Head) -> Head:
-        """With values in the units of the rewards."""
         return shown(head, self.rescaled and self.algorithm.values)
 
 

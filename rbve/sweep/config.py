@@ -43,7 +43,6 @@ class SweepConfig(NamedTuple):
 
 
 def field_names() -> list[str]:
-    """Fields that a user may set."""
     return [name for name in layout_of().part_of if name not in (*_DERIVED, "settings")]
 
 

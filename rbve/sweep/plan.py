@@ -34,11 +34,9 @@ class Bundle(NamedTuple):
 
     @property
     def name(self) -> str:
-        """A hash of its jobs."""
         return hashlib.sha256(" ".join(job.id for job in self.jobs).encode()).hexdigest()[:12]
 
     def write(self, folder: Path) -> Path:
-        """The file that a worker runs."""
         file = folder / f"{self.name}.json"
         jobs = [job.to_json() for job in self.jobs]
         write_json(file, {"jobs": jobs, "devices": self.devices})
@@ -65,7 +63,6 @@ class Stores:
     _views: dict[DataRef, Dataset] = field(default_factory=dict)
 
     def of(self, ref: DataRef) -> Dataset:
-        """What a job keeps of its store."""
         if ref not in self._views:
             if ref.path not in self.opened:
                 self.opened[ref.path] = load(ref.path, verify=_VERIFIED)

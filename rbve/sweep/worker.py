@@ -41,7 +41,6 @@ def run_bundle(bundle: Bundle, out: Path, on_progress: OnProgress, stores: Store
 
 
 def main() -> int:
-    """The process; returns its exit code."""
     parser = argparse.ArgumentParser(description="Run one bundle of jobs.")
     parser.add_argument("bundle", type=Path, help="file of jobs, as an executor writes it")
     parser.add_argument("out", type=Path, help="folder for the runs")

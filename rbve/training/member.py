@@ -63,8 +63,6 @@ def read_checkpoint(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 class MemberRun:
-    """One job's state, rows and files."""
-
     def __init__(
         self, job: Spec, dataset: Dataset, folder: Path, program: Program, table: Table, index: int
     ) -> None:
@@ -147,7 +145,6 @@ class MemberRun:
             self.policy().save(self.folder / POLICY)
 
     def is_behind(self, until: int) -> bool:
-        """Whether updates are left to do before that step."""
         return int(self.state.step) < until and int(self.state.diverged_at) < 0
 
     def sums_so_far(self) -> Any:
@@ -212,7 +209,6 @@ class MemberRun:
         write_tensors(file, {name: np.asarray(value) for name, value in held.items()}, info)
 
     def policy(self) -> Policy:
-        """As trained so far."""
         state, own, data = self.state, self.job.network, self.dataset
         diverged = int(state.diverged_at)
         stacked = data.features is None

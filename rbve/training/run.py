@@ -40,8 +40,6 @@ Advance = Callable[[Sequence[MemberRun], int], None]
 
 
 class Progress(NamedTuple):
-    """Told after every interval of every member."""
-
     job: Spec
     step: int
     metrics: dict[str, float]

@@ -84,7 +84,6 @@ class Stream:
     def advance(
         self, compiled: Callable[..., Any], state: TrainState, sums: Any
     ) -> tuple[TrainState, Any]:
-        """The updates of the next chunk of batches."""
         began = time.monotonic()
         chunk = next(self._chunks)
         self.waited += time.monotonic() - began

@@ -25,7 +25,6 @@ class Work(NamedTuple):
 
 
 def of_program(program: Any) -> Work:
-    """Of a traced program (jax.make_jaxpr)."""
     operations = held = 0.0
     for equation in program.eqns:
         turns = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1

@@ -35,7 +35,6 @@ def possible_returns(dataset: Dataset, view: View) -> tuple[float, float]:
 
 
 def facts(dataset: Dataset, view: View) -> dict[str, Any]:
-    """The range, where it is finite."""
     bounds = possible_returns(dataset, view)
     return {"possible_returns": bounds} if np.isfinite(bounds).all() else {}
 
@@ -54,7 +53,6 @@ def evaluate(case: OfflineCase) -> tuple[float, int]:
 
 
 def warnings(name: str, run: Run) -> list[str]:
-    """What to tell the user of a run whose policy claims what cannot be."""
     share = run.last(f"final/{METRIC.name}")
     if share is None or not share > TOLERATED_OUTSIDE:
         return []

@@ -21,7 +21,6 @@ _SECONDS = 0.1  # between two looks at the workers
 
 
 def workers(devices: int) -> int:
-    """One for every core, or group of them."""
     return max(1, len(os.sched_getaffinity(0)) // devices)
 
 
@@ -60,8 +59,6 @@ def run(bundles: Sequence[Bundle], out: Path, on_progress: OnProgress, stores: S
 
 
 class _Worker:
-    """A process at work on a bundle, and its files in OUT/bundles."""
-
     def __init__(self, bundle: Bundle, out: Path) -> None:
         self.bundle = bundle
         self.file = bundle.write(out / FOLDER)

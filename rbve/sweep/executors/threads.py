@@ -14,7 +14,6 @@ IN_PROCESS = True
 
 
 def workers(devices: int) -> int:
-    """One for every device, or group of them."""
     return jax.local_device_count() // devices
 
 

@@ -138,8 +138,6 @@ class SequenceItems:
 
 @dataclass(frozen=True)
 class SequenceColumns:
-    """The sequences of one dataset (Columns)."""
-
     dataset: Dataset
     items: np.ndarray  # (N, 3) int64, as in a Store; the first row may lie before the data
     numbers: np.ndarray  # (R, len(NUMBERS)) int32
@@ -216,7 +214,6 @@ def longest_episode(data: Dataset) -> int:
 
 
 def sequence_items(data: Dataset, plan: SequencePlan) -> SequenceItems:
-    """What a sequence of this dataset is made of."""
     if not data.complete.all():
         raise ValueError(
             "a network with memory learns from whole episodes, and this data holds fragments of "

@@ -21,8 +21,6 @@ IN_MEMORY = 1 << 30  # bytes of a store; larger ones stay on disk
 
 @dataclass(frozen=True)
 class Table:
-    """What members draw from."""
-
     items: Any  # Items
     store: Any  # of all members' items, one after another; None = they stay on disk
     columns: tuple[Any, ...]  # Columns, one per member

@@ -169,7 +169,6 @@ class TransitionColumns:
 
 
 def transition_items(data: Dataset, stack: int) -> TransitionItems:
-    """What a transition of this dataset is made of."""
     if stack > 1 and data.features is not None:
         raise ValueError(
             "stack joins frames, and this data has named columns, of which a policy takes one row "

@@ -21,8 +21,6 @@ OPTIMISERS = Registry("optimiser", __name__, __file__)
 
 
 class Optimiser(NamedTuple):
-    """How a vector of weights follows its gradient."""
-
     init: Callable[[Array], Tree]  # weights -> state
     step: Callable[[Array, Array, Tree, Array], tuple[Array, Tree]]
     # (weights, gradient, state, learning rate) -> (weights, state)
