@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rbve import registry
 from rbve.data.dataset import Dataset
-from rbve.values import UNSET
+from rbve.schema import UNSET
 
 FRAMES = 4  # that make an observation of Atari
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from rbve.algorithms import Algorithm
 from rbve.algorithms._settings import complete_settings
 from rbve.data.transitions import View
 from rbve.parts import FRAMES, DataRef, EvaluationSpec, NetworkSpec, OptimiserSpec, SamplingSpec
-from rbve.values import UNSET, check_value
+from rbve.schema import UNSET, check_value
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,10 @@ from rbve.data.features import Features
 from rbve.networks import build, flattened
 from rbve.networks.heads import head_from_text, head_text
 from rbve.networks.torsos import TORSOS, hidden_for, torso_for
-from rbve.rows import FACTS, JOB
+from rbve.rows import FACTS, JOB, upgraded
 from rbve.schema import INT32, MAX_WIDTH
 from rbve.tensors import read_tensors, write_tensors
 from rbve.types import Head
-from rbve.upgrade import upgraded
 
 POLICY = "policy.safetensors"  # in the folder of a run
 FIELDS = {

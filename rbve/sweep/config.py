@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
 from rbve.registry import did_you_mean
+from rbve.schema import check_value
 from rbve.spec import Spec, layout_of
-from rbve.values import check_value
 
 _DERIVED = ("algorithm_version", "fingerprint", "replicate")  # of files, not of users
 

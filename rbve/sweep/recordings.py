@@ -22,10 +22,9 @@ class Recording:
 
     def folder(self, out: Path) -> Path:
         name = f"{self.env.replace(':', '-')}-{self.noise:g}"
-        if self.expert is not None:
-            name += f"-expert-{self.expert:g}"
-        if self.script is not None:
-            name += f"-script-{self.script:g}"
+        for player in ("expert", "script"):
+            epsilon = getattr(self, player)
+            name += "" if epsilon is None else f"-{player}-{epsilon:g}"
         name += "-r2d2" * self.memory
         return out / "data" / name / str(self.seed)
 

@@ -12,7 +12,7 @@ from rbve.spec import Spec
 from rbve.sweep.executors import DEFAULT, EXECUTORS
 from rbve.sweep.plan import Stores, bundles
 from rbve.sweep.worker import OnProgress
-from rbve.training.parallel import check
+from rbve.training.run import check_devices
 
 
 def run_jobs(
@@ -38,7 +38,7 @@ def run_jobs(
     backend.prepare(devices)
     jobs = [job.resolved() for job in jobs]
     for job in jobs:
-        check(devices, jax.local_device_count(), job.sampling.batch_size)
+        check_devices(devices, jax.local_device_count(), job.sampling.batch_size)
         if devices > 1 and job.network.memory:
             raise ValueError("batches of sequences are not split; leave --devices out with memory")
     stores = Stores(dict(datasets or {}))

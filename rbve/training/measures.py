@@ -5,7 +5,7 @@ from typing import Any
 from rbve.data.dataset import Dataset
 from rbve.envs._atari_games import with_reference
 from rbve.parts import DataRef
-from rbve.upgrade import upgraded
+from rbve.rows import upgraded
 
 SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")  # for tables
 # Of a recording's provenance, which draw it is and what came of it; the rest says how it was made.

@@ -86,7 +86,7 @@ def make_program(
 ) -> Program:
     """The compiled parts of training for one Spec and one kind of Items (rbve/training/batches).
 
-    `split` marks arrays (B, ...) that several devices share (rbve/training/parallel.py).
+    `split` marks arrays (B, ...) that several devices share (run.Team).
     """
     algorithm, options = spec.load_algorithm(), spec.load_options()
     polyak = spec.optimiser.polyak
