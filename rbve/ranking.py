@@ -40,10 +40,8 @@ def penalty(
     options: Options,
     td: ops.TD = ops.TD(),  # noqa: B008  immutable
 ) -> tuple[Array, dict[str, Array]]:
-    """One value per item, λ included, and the metrics of the term.
-
-    `config` is any with the numbers of Config, here and below.
-    """
+    """One value per item, λ included, and the metrics of the term. `config` is any with the numbers
+    of Config, here and below."""
     weight = success_weight(td.value(head.q), batch, config, options)
     violation = disorder(head.ranked, batch, config.nu, options.form)
     value = config.lam * weight * violation

@@ -60,9 +60,7 @@ def version(file: Path) -> str:
 
 def load_file(file: Path, kind: str) -> ModuleType:
     """Execute a file of the user's, once for each content: its classes are the same everywhere.
-
-    ValueError where there is no such file, or it fails; what it raised is the cause.
-    """
+    ValueError where there is no such file, or it fails; what it raised is the cause."""
     if not file.is_file():
         raise ValueError(f"{file}: no such {kind} file")
     mark, path = version(file), file.absolute()

@@ -113,10 +113,8 @@ class RowFile:
         self.count = self.crc = 0  # of rows, and the checksum of the header and these rows
 
     def keep(self, count: int, crc: int = 0) -> None:
-        """Start from the first `count` rows on disk; `crc` is that of the file up to them.
-
-        Their header stays: it names the code that began the run, and the checkpoint counts it.
-        """
+        """Start from the first `count` rows on disk; `crc` is that of the file up to them. Their
+        header stays: it names the code that began the run, and the checkpoint counts it."""
         fresh = self.header.encode() + b"\n"
         content = first_rows(self.path, count, crc) if count else fresh
         self.count, self.crc = count, zlib.crc32(content)

@@ -55,9 +55,7 @@ class PolicyActor(HostActor):
 
 class FunctionActor(HostActor):
     """A caller's function of one observation, and of the legal actions if it has such a parameter.
-
-    It gives an id or a name. Legal actions are booleans, or None where all are legal.
-    """
+    It gives an id or a name. Legal actions are booleans, or None where all are legal."""
 
     def __init__(self, function: Callable[..., Any], actions: Sequence[str]) -> None:
         self.function, self.actions = function, actions

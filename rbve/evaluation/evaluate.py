@@ -37,10 +37,8 @@ REMEDY = "if all of them are, say so with --legal all (legal='all')"
 def open_environment(
     env: Any, noise: float = 0.0, episodes: int = WIDTH, on_host: bool = False
 ) -> Iterator[Env | VectorEnv]:
-    """An environment by name, or as an object, which stays open; `on_host` = outside JAX.
-
-    No more environments are made than `episodes` will be played.
-    """
+    """An environment by name, or as an object, which stays open; `on_host` = outside JAX. No more
+    environments are made than `episodes` will be played."""
     if isinstance(env, str):
         made = envs.load(env, noise)
         if not isinstance(made, Env):
@@ -60,10 +58,8 @@ def open_environment(
 def check_legal(
     env: Env | VectorEnv, masked: bool, legal: str | None, remedy: str = REMEDY
 ) -> None:
-    """Whether an environment tells a policy of masked data which actions are legal.
-
-    `legal` is "all" where a user says that all of them are. A VectorEnv is reset.
-    """
+    """Whether an environment tells a policy of masked data which actions are legal. `legal` is
+    "all" where a user says that all of them are. A VectorEnv is reset."""
     if legal not in (None, ALL):
         raise ValueError(f"legal is 'all', or left to the environment; got {legal!r}")
     if not masked and legal is None:
@@ -79,10 +75,8 @@ def check_legal(
 
 
 def evaluation_key(seed: int, step: int) -> Array:
-    """Of the episodes of a snapshot inside JAX.
-
-    The third key that a seed is split into, since training takes the others (member_keys).
-    """
+    """Of the episodes of a snapshot inside JAX. The third key that a seed is split into, since
+    training takes the others (member_keys)."""
     return jax.random.fold_in(jax.random.split(jax.random.key(seed), 3)[2], step)
 
 

@@ -77,11 +77,8 @@ def category_codes(env: Any, features: Features | None) -> np.ndarray | None:
 
 
 def check_fit(env: Any, needs: Interface) -> int:
-    """How many observations of `env` make one of the policy's.
-
-    Raises:
-        ValueError: Observations or actions do not fit, or have to be stacked inside JAX.
-    """
+    """How many observations of `env` make one of the policy's. ValueError where observations or
+    actions do not fit, or have to be stacked inside JAX."""
     shape, actions = tuple(env.obs_shape), len(env.actions)
     coded = category_codes(env, needs.features) is not None
     stack = 1 if coded else frames_in(shape, needs.obs_shape, needs.stack)

@@ -42,10 +42,8 @@ class Metric:
 
 
 class Record(NamedTuple):
-    """Columns (T, E) of E episodes side by side; a is the action taken.
-
-    Episodes cut by a limit lack the tail of G, so metrics of values leave them out.
-    """
+    """Columns (T, E) of E episodes side by side; a is the action taken. Episodes cut by a limit
+    lack the tail of G, so metrics of values leave them out."""
 
     reward: Array  # 0 after the end
     q: Array  # Q(s, a)

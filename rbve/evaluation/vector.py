@@ -85,10 +85,8 @@ class Decision(NamedTuple):
 
 
 class HostActor:
-    """Decides for all environments at once: action 0, unless a subclass decides otherwise.
-
-    Rows of environments that do not run may hold anything.
-    """
+    """Decides for all environments at once: action 0, unless a subclass decides otherwise. Rows of
+    environments that do not run may hold anything."""
 
     stack = 1  # observations it joins
 

@@ -151,9 +151,7 @@ def build(
 
 def flattened(new_network: Callable[[Array], Any]) -> tuple[int, Callable[[Array], Any]]:
     """The number of weights of a network, and the function from a vector of them to the network.
-
-    Nothing is drawn or compiled: only shapes are traced.
-    """
+    Nothing is drawn or compiled: only shapes are traced."""
     unravel: list[Callable[[Array], Any]] = []
 
     def ravelled(key: Array) -> Array:

@@ -69,11 +69,8 @@ def write(path: Path, policy: Any) -> None:
 
 
 def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
-    """The fields of the Policy that a file holds.
-
-    Nothing that the file names is imported but what this package holds: `algorithm_file` is the
-    caller's.
-    """
+    """The fields of the Policy that a file holds. Nothing that the file names is imported but what
+    this package holds: `algorithm_file` is the caller's."""
     path = policy_file(path)
     arrays, info = read_tensors(path)
     if isinstance(known := info.get("info"), dict) and "job" in known:

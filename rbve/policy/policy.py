@@ -138,10 +138,8 @@ class Policy:
         return self.obs_shape if self.features is None else (self.features.size,)
 
     def _batch(self, observation: Any) -> tuple[np.ndarray, bool]:
-        """Observations (B, ...) as the dataset holds them, and whether one alone was given.
-
-        Rows by column name with values far outside the training data draw a warning.
-        """
+        """Observations (B, ...) as the dataset holds them, and whether one alone was given. Rows by
+        column name with values far outside the training data draw a warning."""
         obs, single = read_rows(observation, self.obs_shape, self.features)
         if self.features and is_named(observation) and (far := self.features.far(obs)):
             more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""

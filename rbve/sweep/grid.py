@@ -21,10 +21,8 @@ _FASTEST = {"learning_rate": 1, "path": 2, "seed": 3}
 
 
 def jobs(base: Spec, vary: Mapping[str, Sequence[Any]]) -> list[Spec]:
-    """Every combination of the values of fields and settings, in a stable order.
-
-    With several algorithms, each takes the settings that it knows.
-    """
+    """Every combination of the values of fields and settings, in a stable order. With several
+    algorithms, each takes the settings that it knows."""
     fields = layout_of().part_of
     own = {name: values for name, values in vary.items() if name in fields}
     names = own.pop("algorithm", [base.algorithm])

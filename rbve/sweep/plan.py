@@ -73,10 +73,8 @@ class Stores:
 def bundles(
     jobs: Sequence[Spec], out: Path, stores: Stores, workers: int, devices: int = 1
 ) -> list[Bundle]:
-    """Jobs without a finished run in `out`, each once, cut so that every worker has some.
-
-    Jobs share a bundle if they have one program and one kind of data.
-    """
+    """Jobs without a finished run in `out`, each once, cut so that every worker has some. Jobs
+    share a bundle if they have one program and one kind of data."""
     programs: dict[Any, list[Spec]] = {}
     for job in {job.id: job for job in jobs}.values():
         data = stores.of(job.data)  # opened for finished ones too: a store that is gone is told

@@ -55,10 +55,8 @@ def of_program(program: Any) -> Work:
 
 
 def check_work(spec: Spec, work: Work, rows: int) -> None:
-    """Refuse updates that do not fit this computer's memory; warn of runs that take hours.
-
-    `rows` are those of one sequence, 1 without memory.
-    """
+    """Refuse updates that do not fit this computer's memory; warn of runs that take hours. `rows`
+    are those of one sequence, 1 without memory."""
     if backend.platform() != "cpu":
         return
     remedies = [f"a --batch-size below {spec.sampling.batch_size}"]

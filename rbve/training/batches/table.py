@@ -37,9 +37,7 @@ def transition_table(
     in_memory: bool | None = None,
 ) -> Table:
     """One table of transitions for all members; those with the same Dataset object share its rows.
-
-    `in_memory` says whether the device holds the rows; None = if they take at most 1 GiB.
-    """
+    `in_memory` says whether the device holds the rows; None = if they take at most 1 GiB."""
     kinds = [transition_items(data, stack) for data in datasets]
     columns = partial(transition_columns, view=view, bootstrap=bootstrap, stack=stack)
     return _table(datasets, kinds, columns, in_memory)

@@ -30,9 +30,7 @@ def make_optimiser(
     chosen: str | Callable[..., Any], options: Any, unravel: Callable[[Array], Any]
 ) -> Optimiser:
     """The optimiser of a file here by name, or the function `optimiser` of an algorithm's own.
-
-    `unravel` is from a vector of weights to the network.
-    """
+    `unravel` is from a vector of weights to the network."""
     flat, factory = False, chosen
     if isinstance(factory, str):
         module = OPTIMISERS.load(factory)
