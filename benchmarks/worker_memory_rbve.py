@@ -22,8 +22,7 @@ import jax  # noqa: E402
 
 from rbve.data import Dataset, load  # noqa: E402
 from rbve.spec import Spec  # noqa: E402
-from rbve.training.parallel import team  # noqa: E402
-from rbve.training.run import MemberRun, advancing, table_for  # noqa: E402
+from rbve.training.run import MemberRun, advancing, table_for, team  # noqa: E402
 from rbve.training.update import make_program  # noqa: E402
 
 FOREVER = 10**6  # updates of a run that laps are taken from

@@ -1,37 +1,17 @@
 """rbve: learn decisions from logged data when actions are discrete and nobody may experiment."""
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "Dataset",
-    "Episode",
-    "Policy",
-    "convert",
-    "evaluate",
-    "inspect",
-    "load",
-    "record",
-    "train",
+    "Dataset", "Episode", "Policy", "convert", "evaluate", "inspect", "load", "record", "train",
     "write_report",
-]
+]  # fmt: skip
 
 if TYPE_CHECKING:
-    from rbve.api import (
-        Dataset,
-        Episode,
-        Policy,
-        convert,
-        evaluate,
-        inspect,
-        load,
-        record,
-        train,
-        write_report,
-    )
+    from rbve.api import Policy, convert, evaluate, inspect, record, train, write_report
+    from rbve.data import Dataset, Episode, load
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,5 @@
 """The Python interface: load, record, train, evaluate, report."""
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
@@ -18,7 +16,7 @@ from rbve.behaviours.record import RecordingPlan
 from rbve.data import Dataset, Episode, load
 from rbve.data import convert as conversion
 from rbve.evaluation import evaluate as evaluator
-from rbve.evaluation.offline_case import run_warnings
+from rbve.evaluation.metric import run_warnings
 from rbve.evaluation.rollout import EvaluationPlan
 from rbve.policy import Policy
 from rbve.report import write_report
@@ -32,17 +30,9 @@ from rbve.training.notes import notes
 from rbve.training.run import POLICY, Progress
 
 __all__ = [
-    "Dataset",
-    "Episode",
-    "Policy",
-    "convert",
-    "evaluate",
-    "inspect",
-    "load",
-    "record",
-    "train",
+    "Dataset", "Episode", "Policy", "convert", "evaluate", "inspect", "load", "record", "train",
     "write_report",
-]
+]  # fmt: skip
 
 IN_MEMORY = "in memory"  # stands for the path of a Dataset that was passed as an object
 
@@ -185,9 +175,9 @@ def train(
     asked = SweepConfig(Spec.of(**presets.load(preset)), {})
     if config is not None:
         asked = read_config(Path(config), asked)
-    given = {"path": path, "algorithm": algorithm, **(spec or {})}
-    given |= {name: value for name, value in keywords.items() if value is not None}
-    asked = asked.with_fields(given, {})
+    fields = {"path": path, "algorithm": algorithm, **(spec or {})}
+    fields |= {name: value for name, value in keywords.items() if value is not None}
+    asked = asked.with_fields(fields, {})
     if several := list(asked.vary):
         raise ValueError(f"{config}: several values of {several[0]}; rbve.train trains one policy")
     where, missing = evaluation_env([Path(path)], asked.base.evaluation.env or "none")
@@ -229,18 +219,16 @@ def evaluate(
     """
     backend.prepare()
     plan = EvaluationPlan(episodes, epsilon, gamma, noise=noise, legal=legal)
-    if isinstance(policy, Policy) or callable(policy):
-        chosen: Any = policy
-    else:
-        chosen = Policy.load(policy, algorithm)
-    found = evaluator.evaluate(chosen, env, plan, seed)
-    known = evaluator.known_references(chosen, env)
-    means = {name: value for name, (value, _) in found.figures(known).items()}
-    spread = student_interval(np.asarray(found.per_episode["return"], np.float64))
+    if not isinstance(policy, Policy) and not callable(policy):
+        policy = Policy.load(policy, algorithm)
+    evaluation = evaluator.evaluate(policy, env, plan, seed)
+    known = evaluator.known_references(policy, env)
+    means = {name: value for name, (value, _) in evaluation.figures(known).items()}
+    spread = student_interval(np.asarray(evaluation.per_episode["return"], np.float64))
     shown: dict[str, Any] = {"return": means["return"], "return_interval": spread and list(spread)}
     shown |= {"episodes": episodes, **means}
-    if found.legal_actions is not None:
-        shown["legal_actions"] = found.legal_actions
+    if evaluation.legal_actions is not None:
+        shown["legal_actions"] = evaluation.legal_actions
     if "normalised_return" in means and "reference_source" in known:
         shown["normalised_by"] = known["reference_source"]
     return shown

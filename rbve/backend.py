@@ -1,7 +1,5 @@
 """How JAX runs here, set up when the first work begins: importing rbve changes no setting."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

@@ -1,7 +1,5 @@
 """Files that are either whole or absent, whatever happens to the process."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl
@@ -64,7 +62,6 @@ def read_json(path: Path) -> Any:
 
 
 def refuse_to_overwrite(path: Path, overwrite: bool) -> None:
-    """Of a file that is about to be written."""
     if path.is_dir():
         raise ValueError(f"{path}: exists and is a folder; choose another path")
     if path.exists() and not overwrite:
@@ -111,7 +108,8 @@ def locked(path: Path) -> Iterator[None]:
             raise
         handle, beside = lock_handle(target, path, os.O_RDONLY), False
     try:
-        put_back(target)
+        if not target.exists() and (aside := left_over(target, "old")):
+            os.replace(aside[0], target)
         for left in left_over(target, "partial|old"):
             remove(left)
         yield
@@ -181,7 +179,7 @@ def put(partial: Path, target: Path) -> None:
         shutil.copymode(target, partial)
     if partial.is_dir() and target.exists() and not exchange(partial, target):
         old = hidden(target, "old")
-        os.replace(target, old)  # where a kill comes here, put_back() mends it
+        os.replace(target, old)  # where a kill comes here, locked() mends it
         os.replace(partial, target)
         remove(old)
     elif not partial.is_dir() or not target.exists():
@@ -212,13 +210,7 @@ def restore(path: Path) -> None:
             pass
 
 
-def put_back(target: Path) -> None:
-    if not target.exists() and (aside := left_over(target, "old")):
-        os.replace(aside[0], target)
-
-
 def hidden(path: Path, kind: str) -> Path:
-    """A new name beside `path`."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{kind}")
 
 
@@ -231,7 +223,7 @@ def left_over(path: Path, kinds: str) -> list[Path]:
 
 
 def abandoned(temporary: Path) -> bool:
-    """Whether the process that wrote a temporary file has ended."""
+    """Whether the process that wrote it has ended."""
     with suppress(OSError), open(temporary, "rb") as file:
         if time.time() - os.fstat(file.fileno()).st_mtime > SETTLED:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,7 +232,6 @@ def abandoned(temporary: Path) -> bool:
 
 
 def followed(path: Path) -> Path:
-    """Where a path leads, through symbolic links."""
     return Path(os.path.realpath(path))
 
 

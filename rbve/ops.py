@@ -1,7 +1,5 @@
 """Array maths only: nothing here knows about networks, data or algorithms."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -104,9 +102,7 @@ def unscale(y: Array) -> Array:
 class TD:
     """Temporal-difference loss per item. Losses call it and need not know its form."""
 
-    form: Literal["square", "huber"] = (
-        "square"  # the paper writes the square; public DQN code Huber
-    )
+    form: Literal["square", "huber"] = "square"  # as in the paper; public DQN code has Huber
     rescaled: bool = False  # networks say h(Q); the Bellman equation holds for Q
 
     def __post_init__(self) -> None:
@@ -115,13 +111,11 @@ class TD:
 
     def target(self, reward: Array, discount: Array, next_value: Array) -> Array:
         goal = reward + discount * self.value(next_value)
-        if self.rescaled:
-            goal = rescale(goal)
-        return jax.lax.stop_gradient(goal)
+        return jax.lax.stop_gradient(rescale(goal) if self.rescaled else goal)
 
-    def value(self, said: Array) -> Array:
-        """Q, in the units of the rewards, of what a network says."""
-        return unscale(said) if self.rescaled else said
+    def value(self, output: Array) -> Array:
+        """Q, in the units of the rewards, of a network's output."""
+        return unscale(output) if self.rescaled else output
 
     def penalty(self, error: Array) -> Array:
         return square(error) if self.form == "square" else huber(error)

@@ -1,14 +1,12 @@
 """The parts of a Spec (rbve/spec.py). An attribute's text is its help on the command line."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rbve import registry
 from rbve.data.dataset import Dataset
-from rbve.values import UNSET
+from rbve.schema import UNSET
 
 FRAMES = 4  # that make an observation of Atari
 if TYPE_CHECKING:

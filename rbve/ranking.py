@@ -8,10 +8,8 @@ returns overflow float32. With `normalise="dataset"` V̂ is divided by its devia
 trained on; with "none" the paper's raw formula stands, under the cap.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,19 +25,6 @@ class Config(NamedTuple):
     cap: float = 20.0  # largest weight (ours; the paper states none)
 
 
-class HasRanking(Protocol):
-    """Any Config with these numbers can be ranked."""
-
-    @property
-    def lam(self) -> float: ...
-    @property
-    def nu(self) -> float: ...
-    @property
-    def beta(self) -> float: ...
-    @property
-    def cap(self) -> float: ...
-
-
 @dataclass(frozen=True)
 class Options:
     filter: Literal["exponential", "none", "binary", "advantage"] = "exponential"  # form of w(s)
@@ -51,11 +36,12 @@ class Options:
 def penalty(
     head: Head,
     batch: Batch,
-    config: HasRanking,
+    config: Any,
     options: Options,
     td: ops.TD = ops.TD(),  # noqa: B008  immutable
 ) -> tuple[Array, dict[str, Array]]:
-    """One value per item, λ included, and the metrics of the term."""
+    """One value per item, λ included, and the metrics of the term. `config` is any with the numbers
+    of Config, here and below."""
     weight = success_weight(td.value(head.q), batch, config, options)
     violation = disorder(head.ranked, batch, config.nu, options.form)
     value = config.lam * weight * violation
@@ -92,21 +78,12 @@ def listwise(q: Array, batch: Batch) -> Array:
     return -ops.select(jax.nn.log_softmax(ops.mask(log_wins, batch.legal), -1), batch.action)
 
 
-def success_weight(q: Array, batch: Batch, config: HasRanking, options: Options) -> Array:
+def success_weight(q: Array, batch: Batch, config: Any, options: Options) -> Array:
     """w(s), at most `cap`, and 1 where V̂ is not known; `q` in the units of V̂."""
     if options.filter == "none":
         return jnp.ones_like(batch.g)
     known = ~jnp.isnan(batch.g)
-    weight = known_weight(
-        q, batch._replace(g=jnp.where(known, batch.g, 0.0)), known, config, options
-    )
-    return jnp.where(known, weight, 1.0)
-
-
-def known_weight(
-    q: Array, batch: Batch, known: Array, config: HasRanking, options: Options
-) -> Array:
-    g = batch.g
+    g = jnp.where(known, batch.g, 0.0)
     if options.filter == "advantage":
         legal = jnp.ones_like(q) if batch.legal is None else batch.legal
         baseline = jnp.sum(jnp.where(legal, q, 0.0), -1) / jnp.sum(legal, -1)
@@ -115,7 +92,7 @@ def known_weight(
         baseline = jnp.sum(g * counted) / jnp.maximum(jnp.sum(counted), 1e-30)
     excess = jax.lax.stop_gradient(g - baseline)
     if options.filter == "binary":
-        return (excess > 0).astype(g.dtype)
+        return jnp.where(known, (excess > 0).astype(g.dtype), 1.0)
     if options.filter not in ("exponential", "advantage"):
         raise ValueError(
             f"unknown filter {options.filter!r}; use exponential, none, binary or advantage"
@@ -128,7 +105,7 @@ def known_weight(
     exponent, limit = excess / config.beta, jnp.log(config.cap)
     # exp(limit) may round to either side of the cap; what is cut weighs the cap exactly.
     weight = jnp.minimum(jnp.exp(jnp.minimum(exponent, limit)), config.cap)
-    return jnp.where(exponent >= limit, config.cap, weight)
+    return jnp.where(known, jnp.where(exponent >= limit, config.cap, weight), 1.0)
 
 
 def effective_share(weight: Array, valid: Array) -> Array:

@@ -1,7 +1,5 @@
 """A folder whose files are things of one kind: algorithms, formats, executors. No list to keep."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import hashlib
@@ -23,7 +21,6 @@ class Registry(NamedTuple):
     file: str  # its __file__
 
     def names(self) -> list[str]:
-        """What files are there, without importing one."""
         return names(Path(self.file).parent)
 
     def summary(self, name: str) -> str:
@@ -38,7 +35,6 @@ class Registry(NamedTuple):
 
 
 def names(folder: Path) -> list[str]:
-    """Files of a folder by name, but for those with a leading underscore."""
     return sorted(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
 
@@ -64,35 +60,29 @@ def version(file: Path) -> str:
 
 def load_file(file: Path, kind: str) -> ModuleType:
     """Execute a file of the user's, once for each content: its classes are the same everywhere.
-
-    Raises:
-        ValueError: There is no such file, or it fails; what it raised is the cause.
-    """
+    ValueError where there is no such file, or it fails; what it raised is the cause."""
     if not file.is_file():
         raise ValueError(f"{file}: no such {kind} file")
-    mark = version(file)
+    mark, path = version(file), file.absolute()
     with _loading:
-        if (file.absolute(), mark) not in _loaded:
-            _loaded[file.absolute(), mark] = _execute(file, f"rbve_user_{file.stem}_{mark}")
-        return _loaded[file.absolute(), mark]
-
-
-def _execute(file: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, file.absolute())
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{file}: cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up by name
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise ValueError(f"{file}: cannot be imported: {type(error).__name__}: {error}") from error
-    return module
+        if (path, mark) in _loaded:
+            return _loaded[path, mark]
+        name = f"rbve_user_{file.stem}_{mark}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ValueError(f"{file}: cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses look their module up by name
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            what = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{file}: cannot be imported: {what}") from error
+        return _loaded.setdefault((path, mark), module)
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> ValueError:
-    """The error for a name that is not among those known."""
     hint = did_you_mean(name, known, cutoff=0.4)
     return ValueError(f"unknown {kind} {name!r}.{hint} Known: {', '.join(known)}")
 

@@ -6,8 +6,6 @@
 A packed file holds many runs, one after the other, compressed.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import json
@@ -18,11 +16,11 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rbve import schema, upgrade
+from rbve import schema
 from rbve.files import write_atomically
 
 FILE = "rows.jsonl"
@@ -38,43 +36,31 @@ DAMAGE = (ValueError, KeyError, TypeError, IndexError, RecursionError)
 VALUE = (str, bool, int, float, None, list)
 # What reports, evaluators and policies read of a job and of its data; theory has other fields.
 JOB = {
-    "algorithm?": str,
-    "settings?": {"*": VALUE},
-    "steps?": int,
-    **dict.fromkeys(("group?", "replicate?"), str),
+    "algorithm?": str, "settings?": {"*": VALUE}, "steps?": int, "group?": str, "replicate?": str,
     "data?": {
-        **dict.fromkeys(("path?", "fingerprint?", "side?", "action?"), str),
-        "keep?": float,
-        "*": VALUE,
+        "path?": str, "fingerprint?": str, "side?": str, "action?": str, "keep?": float, "*": VALUE,
     },
-    "network?": {**dict.fromkeys(("stack?", "memory?"), int), "*": VALUE},
+    "network?": {"stack?": int, "memory?": int, "*": VALUE},
     "view?": {"gamma?": float, "n_step?": int, "clip_rewards?": bool, "*": VALUE},
     "optimiser?": ({"learning_rate?": float, "*": VALUE}, str),  # a name in rows of theory
     "sampling?": {"batch_size?": int, "*": VALUE},
     "evaluation?": {
-        "env?": (str, None),
-        **dict.fromkeys(("every?", "eval_episodes?", "final_evaluations?"), int),
-        "eval_epsilon?": float,
-        "*": VALUE,
+        "env?": (str, None), "every?": int, "eval_episodes?": int, "final_evaluations?": int,
+        "eval_epsilon?": float, "*": VALUE,
     },
     "*": (*VALUE, dict),
-}
-RETURNS = ("behaviour", "best", "random", "reference", "late")
+}  # fmt: skip
+NUMBER = (float, None)
+RECORDING = {
+    "env?": (str, None), "behaviour?": (str, None), "noise?": NUMBER, "epsilon?": NUMBER,
+    "keep?": NUMBER,
+}  # fmt: skip
 FACTS = {
-    "env?": (str, None),
-    **{f"{name}_return?": (float, None) for name in RETURNS},
-    "source?": {"*": VALUE},
-    "recording?": (
-        {
-            **dict.fromkeys(("env?", "behaviour?"), (str, None)),
-            **dict.fromkeys(("noise?", "epsilon?", "keep?"), (float, None)),
-        },
-        None,
-    ),
-    "possible_returns?": [float],
-    "reference_source?": str,
-    "evaluated?": {"*": VALUE},
-}
+    "env?": (str, None), "behaviour_return?": NUMBER, "best_return?": NUMBER,
+    "random_return?": NUMBER, "reference_return?": NUMBER, "late_return?": NUMBER,
+    "source?": {"*": VALUE}, "recording?": (RECORDING, None), "possible_returns?": [float],
+    "reference_source?": str, "evaluated?": {"*": VALUE},
+}  # fmt: skip
 HEADER = {"job": str, "spec": dict, "facts": FACTS, "code?": {"*": str}}
 
 
@@ -86,8 +72,6 @@ class Row(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One file of rows."""
-
     job: str  # id
     spec: dict[str, Any]  # of rbve.spec.Spec; of theory, its own
     facts: dict[str, Any]  # of the data: behaviour, random and reference returns, sizes
@@ -95,18 +79,20 @@ class Run(NamedTuple):
     code: Mapping[str, str] = MappingProxyType({})  # version and commit of what trained it
 
     def field(self, name: str, default: Any = None) -> Any:
-        """A field of the job, in whichever part it is."""
-        return field_of(self.spec, name, default)
+        """A field of the job by its flat name, in whichever part it is."""
+        job = self.spec
+        parts = [part for key, part in job.items() if isinstance(part, dict) and key != "settings"]
+        return next((part[name] for part in (job, *parts) if name in part), default)
 
     @property
     def replicate(self) -> str:
         """Which dataset the run learns from."""
-        return str(self.field("replicate") or upgrade.replicate_of(self.spec))
+        return str(self.field("replicate") or replicate_of(self.spec))
 
     @property
     def group(self) -> str:
         """Which problem it is of; its datasets are replicates."""
-        return str(self.field("group") or upgrade.group_of(self.spec, self.facts))
+        return str(self.field("group") or group_of(self.spec, self.facts))
 
     def last(self, metric: str) -> float | None:
         values = [row.value for row in self.rows if row.metric == metric]
@@ -118,32 +104,20 @@ def is_finished(run: Run) -> bool:
     return run.last(FINISHED) is not None or run.last("final/return") is not None
 
 
-def field_of(job: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """A field of a Spec in JSON by its flat name, in whichever part it is."""
-    parts = [part for key, part in job.items() if isinstance(part, dict) and key != "settings"]
-    return next((part[name] for part in (job, *parts) if name in part), default)
-
-
 class RowFile:
     """Appends rows; `keep` drops what was written after the last checkpoint."""
 
     def __init__(self, folder: Path, job: str, spec: dict[str, Any], facts: dict[str, Any]) -> None:
         self.path = folder / FILE
         self.header = header(Run(job, spec, facts, [], code_version()))
-        self.count = 0
-        self.crc = 0  # of the header and the rows counted
+        self.count = self.crc = 0  # of rows, and the checksum of the header and these rows
 
     def keep(self, count: int, crc: int = 0) -> None:
-        """Start from the first `count` rows on disk; `crc` is that of the file up to them.
-
-        Their header stays: it names the code that began the run, and the checkpoint counts it.
-        """
-        content = self.header.encode() + b"\n"
-        if count:
-            kept = first_rows(self.path, count, crc)
-            content = self.path.read_bytes().splitlines(keepends=True)[0] + kept
-        self.count = count
-        self.crc = zlib.crc32(content)
+        """Start from the first `count` rows on disk; `crc` is that of the file up to them. Their
+        header stays: it names the code that began the run, and the checkpoint counts it."""
+        fresh = self.header.encode() + b"\n"
+        content = first_rows(self.path, count, crc) if count else fresh
+        self.count, self.crc = count, zlib.crc32(content)
         write_atomically(self.path, content)
 
     def append(self, rows: Sequence[Row]) -> None:
@@ -157,19 +131,15 @@ class RowFile:
 
 
 def first_rows(path: Path, count: int, crc: int, last: bool = False) -> bytes:
-    """Their lines, if the file up to them has this checksum and, at the `last`, holds no more."""
-    try:
-        lines = path.read_bytes().splitlines(keepends=True)
-    except FileNotFoundError:
-        lines = []
-    held = lines[: count + 1]
-    if zlib.crc32(b"".join(held)) != crc or (last and len(lines) > len(held)):
+    """The file up to them, if it has this checksum and, at the `last`, holds no more."""
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    held = b"".join(lines[: count + 1])
+    if zlib.crc32(held) != crc or (last and len(lines) > count + 1):
         raise ValueError(f"{path}: damaged, not the {count} rows that the checkpoint counted")
-    return b"".join(held[1:])
+    return held
 
 
 def write(run: Run, file: Path) -> None:
-    """A whole run at once."""
     write_atomically(file, text(run).encode())
 
 
@@ -221,7 +191,7 @@ def read_all(path: Path) -> list[Run]:
             fields = json.loads(line)
             if type(fields) is dict and "job" in fields:
                 schema.check(fields, HEADER, f"line {number}")
-                job = upgrade.upgraded(fields["spec"])
+                job = upgraded(fields["spec"])
                 if "experiment" not in job:  # else of theory, whose spec is its own
                     schema.check(job, JOB, f"line {number}", "spec")
                 runs.append(Run(fields["job"], job, fields["facts"], [], fields.get("code", {})))
@@ -259,10 +229,8 @@ def row_of(fields: Any, number: int) -> Row:
     # By hand: a schema takes ten times as long, and a study has a million rows.
     row = Row(**fields)
     if (
-        type(row.step) is int
-        and type(row.metric) is str
+        (type(row.step), type(row.metric), type(row.n)) == (int, str, int)
         and type(row.value) in (int, float)
-        and type(row.n) is int
         and 0 <= row.step <= schema.LARGEST
         and not sys.float_info.max < abs(row.value) < float("inf")
     ):
@@ -291,7 +259,70 @@ def with_evaluation(run: Run, file: Path) -> Run:
     beside = file.parent / EVALUATION
     if file.name != FILE or not beside.exists():
         return run
-    found = read(beside)
-    measured = {FINISHED, *(row.metric for row in found.rows)}
+    _, _, facts, figures, _ = read(beside)
+    measured = {FINISHED, *(row.metric for row in figures)}
     kept = [row for row in run.rows if row.metric not in measured]
-    return run._replace(facts=found.facts, rows=[*kept, *found.rows])
+    return run._replace(facts=facts, rows=[*kept, *figures])
+
+
+# Rows and policies of earlier versions: their job in the layout of today's Spec, and its names.
+PARTS = {
+    "network": ("torso", "hidden", "stack", "memory", "rescale"),
+    "view": ("gamma", "n_step", "clip_rewards"),
+    "optimiser": ("learning_rate", "target_period"),
+    "sampling": ("batch_size", "sequence", "burn_in", "rows"),
+    "evaluation": ("env", "eval_episodes", "eval_epsilon", "every", "final_evaluations"),
+}
+
+
+def upgraded(job: Any) -> Any:
+    """Of a flat layout ("spec", "config", learning rate and target period beside them)."""
+    if not isinstance(job, dict) or not isinstance(job.get("spec"), dict):
+        return job
+    own = {name: value for name, value in job.items() if name not in ("spec", "config")}
+    own |= {name: value for name, value in job["spec"].items() if name != "options"}
+    numbers, choices = job.get("config", {}), job["spec"].get("options", {})
+    if not isinstance(numbers, dict) or not isinstance(choices, dict):
+        raise ValueError("the settings of the job are no objects")
+    own["settings"] = {**numbers, **choices}
+    for part, names in PARTS.items():
+        if held := {name: own.pop(name) for name in names if name in own}:
+            own[part] = held
+    return own
+
+
+def replicate_of(job: Mapping[str, Any]) -> str:
+    """Of a job that names none: the data's content or place."""
+    data = job.get("data", {})
+    return str(data.get("fingerprint") or data.get("path", ""))
+
+
+def group_of(job: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """Of a job that names none: how its data was made but for the seed, and what was kept."""
+    own = ("path", "keep_seed", "fingerprint")  # differ between replicates
+    kept = {name: value for name, value in job.get("data", {}).items() if name not in own}
+    made = recording_of(job, facts)
+    origin = {"dataset": replicate_of(job)} if made is None else {"recording": made}
+    return json.dumps({**kept, **origin}, sort_keys=True)
+
+
+def recording_of(job: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How the data was recorded, but for the seed; None where nobody knows.
+
+    Of a study's rows from before facts told recordings: by OUT/data/<env>-<noise>.../<seed>, and
+    only where that is the name `rbve reproduce` gives to a recording with the run's facts and seed.
+    """
+    if isinstance(facts.get("recording"), dict):
+        return facts["recording"]
+    data, source = job.get("data", {}), facts.get("source") or {}
+    env, noise, epsilon = facts.get("env"), source.get("noise"), source.get("epsilon")
+    seed, player = data.get("keep_seed"), source.get("behaviour")
+    if not isinstance(env, str) or not isinstance(noise, float) or not isinstance(seed, int):
+        return None
+    name = f"{env.replace(':', '-')}-{noise:g}"
+    if player in ("policy", "script") and epsilon is not None:
+        name += f"-{'expert' if player == 'policy' else 'script'}-{epsilon:g}"
+    path = PurePath(str(data.get("path", "")))
+    if path.parts[-3:] not in [("data", each, str(seed)) for each in (name, f"{name}-r2d2")]:
+        return None
+    return {**source, "env": env, "folder": str(path.parent)}

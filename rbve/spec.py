@@ -7,31 +7,21 @@ other fields; `resolved` fills those in. The text on an attribute, here and in r
 help on the command line.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, get_type_hints
 
-from rbve import algorithms
+from rbve import algorithms, parts
 from rbve.algorithms import Algorithm
 from rbve.algorithms._settings import complete_settings
 from rbve.data.transitions import View
-from rbve.parts import (
-    FRAMES,
-    DataRef,
-    EvaluationSpec,
-    NetworkSpec,
-    OptimiserSpec,
-    SamplingSpec,
-    default_period,
-)
-from rbve.values import UNSET, check_value
+from rbve.parts import FRAMES, DataRef, EvaluationSpec, NetworkSpec, OptimiserSpec, SamplingSpec
+from rbve.schema import UNSET, check_value
 
 
 @dataclass(frozen=True)
@@ -77,21 +67,17 @@ class Spec:
         file = Path(self.algorithm)
         if not self.algorithm_version and file.suffix == ".py" and file.is_file():
             object.__setattr__(self, "algorithm_version", algorithms.version(file))
-        self._check_memory()
-
-    def _check_memory(self) -> None:
         network, sampling = self.network, self.sampling
         if (sampling.sequence or sampling.burn_in) and not network.memory:
             raise ValueError("sequence and burn_in need a memory; add --memory 512")
         if sampling.burn_in and not sampling.sequence:
-            raise ValueError(
-                "whole episodes need no burn-in; say how long windows are with --sequence"
-            )
+            remedy = "say how long windows are with --sequence"
+            raise ValueError(f"whole episodes need no burn-in; {remedy}")
         if network.memory and network.stack > 1:
             raise ValueError("a network with memory sees one frame at a time; leave --stack out")
 
     @classmethod
-    def _layout(cls) -> _Layout:
+    def _layout(cls) -> "_Layout":
         kind: Any = cls
         return layout_of(kind)
 
@@ -116,14 +102,11 @@ class Spec:
         own = changed.pop("", {})
         if own.get("algorithm", self.algorithm) != self.algorithm:
             own.setdefault("algorithm_version", "")
-        parts = {
-            part: dataclasses.replace(own.pop(part, getattr(self, part)), **values)
-            for part, values in changed.items()
-        }
-        return dataclasses.replace(self, settings=settings, **own, **parts)
+        for part, values in changed.items():
+            own[part] = dataclasses.replace(own.get(part, getattr(self, part)), **values)
+        return dataclasses.replace(self, settings=settings, **own)
 
     def flat(self) -> dict[str, Any]:
-        """Every field by its flat name."""
         return {
             name: getattr(getattr(self, part) if part else self, name)
             for name, part in self._layout().part_of.items()
@@ -137,7 +120,7 @@ class Spec:
             "batch_size": 8 if memory else 128,
             "n_step": 5 if memory else 1,
             "every": max(1, self.steps // 20),
-            "target_period": default_period(self.steps),
+            "target_period": parts.default_period(self.steps),
         }
         return {name: value for name, value in usual.items() if own[name] is UNSET}
 
@@ -160,7 +143,6 @@ class Spec:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Of what `to_json` gives."""
         layout = cls._layout()
         flat: dict[str, Any] = {}
         for name, value in content.items():
@@ -212,36 +194,30 @@ class Spec:
         return algorithms.load(self.algorithm)
 
     def load_config(self) -> Any:
-        """The algorithm's numbers, a NamedTuple."""
-        algorithm = self.load_algorithm()
-        own = complete_settings(algorithm, self.settings)
-        return algorithm.config(**{k: own[k] for k in algorithm.config._fields})
+        return self._chosen(kind := self.load_algorithm().config, kind._fields)
 
     def load_options(self) -> Any:
-        """The algorithm's choices, a frozen dataclass."""
-        algorithm = self.load_algorithm()
-        own = complete_settings(algorithm, self.settings)
-        return algorithm.options(**{k: own[k] for k in algorithm.options.__dataclass_fields__})
+        return self._chosen(kind := self.load_algorithm().options, kind.__dataclass_fields__)
+
+    def _chosen(self, kind: Any, names: Iterable[str]) -> Any:
+        own = complete_settings(self.load_algorithm(), self.settings)
+        return kind(**{name: own[name] for name in names})
 
 
 class _Layout(NamedTuple):
     """Where a class of specifications keeps its fields."""
 
-    parts: tuple[str, ...]
+    parts: list[str]
     part_of: dict[str, str]  # flat name -> part; "" of the Spec itself
     hints: dict[str, Any]  # flat name -> type
 
 
 @functools.cache
 def layout_of(cls: Any = Spec) -> _Layout:
-    parts: list[str] = []
-    part_of: dict[str, str] = {}
-    hints: dict[str, Any] = {}
+    layout = _Layout([], {}, {})
     for name, hint in get_type_hints(cls).items():
-        if dataclasses.is_dataclass(hint):
-            parts.append(name)
-            part_of |= {each.name: name for each in dataclasses.fields(hint)}
-            hints |= get_type_hints(hint)
-        else:
-            part_of[name], hints[name] = "", hint
-    return _Layout(tuple(parts), part_of, hints)
+        own = get_type_hints(hint) if dataclasses.is_dataclass(hint) else {name: hint}
+        layout.parts.extend([name] * dataclasses.is_dataclass(hint))
+        layout.part_of.update(dict.fromkeys(own, name if dataclasses.is_dataclass(hint) else ""))
+        layout.hints.update(own)
+    return layout

@@ -4,8 +4,6 @@ A thread that the interpreter's end finds inside a compiled program brings the p
 whoever started threads asks them to stop and waits for them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,5 +39,4 @@ def asked() -> Iterator[None]:
 
 
 def clear() -> None:
-    """All have stopped."""
     _asked.clear()

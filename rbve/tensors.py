@@ -4,8 +4,6 @@ The header's metadata has one entry, JSON with sorted keys: the content's own `i
 over it and over the name, type, shape and bytes of every array. So equal content gives equal files.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Mapping
@@ -24,7 +22,6 @@ CONTENT = {"crc32": int, "info": dict}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
-    """Arrays and JSON in one file that is either whole or absent."""
     # Not ascontiguousarray: it gives scalars a dimension.
     arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}
     held = json.loads(json.dumps(info))  # as it will be read

@@ -4,8 +4,6 @@ Arrays lead with (B,), one entry per item of a batch. Steps of sequences come fl
 batch, so that most losses need not know; `Batch.in_time` gives them their two axes back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -31,8 +31,6 @@ LAYERS = (
         "stopping",
         "backend",
         "tensors",
-        "upgrade",
-        "values",
     },
     {"algorithms", "networks", "data", "envs"},
     {"parts", "spec"},
@@ -48,8 +46,7 @@ LAYERS = (
 # And of those in its own line these.
 BESIDE = {
     "ranking": {"types", "ops"},
-    "rows": {"files", "schema", "upgrade"},
-    "values": {"schema"},
+    "rows": {"files", "schema"},
     "spec": {"parts"},
     "tensors": {"files", "schema"},
     "algorithms": {"data"},  # filtered BC chooses episodes

@@ -35,5 +35,5 @@ def named() -> set[tuple[str, str]]:
 
 def test_options_in_messages_exist(flags: set[str]) -> None:
     texts = named()
-    assert ("ends.py", "--episode-return") in texts
+    assert ("resolve.py", "--episode-return") in texts
     assert {each for each in texts if each[1] not in flags} == set()

@@ -13,7 +13,8 @@ import tempfile
 import numpy as np
 
 from rbve.data.episode import NO_ACTION
-from rbve.training.batches.transitions import NUMBERS, PickedTransitions
+from rbve.training.batches import Picked
+from rbve.training.batches.transitions import NUMBERS
 
 IN_MEMORY = 1 << 31  # bytes of frames; more wait in a file, if the disk has room for it
 
@@ -76,14 +77,14 @@ class Replay:
             found = np.concatenate([found, tried[self.drawable(tried)]])
         return found[:count]
 
-    def pick(self, row: np.ndarray, gamma: float, clip: bool) -> PickedTransitions:
+    def pick(self, row: np.ndarray, gamma: float, clip: bool) -> Picked:
         """Transitions as an update takes them; a truncated step goes on from its final frame.
 
         An online agent has no use for the next action nor for V̂.
         """
         place = row % self.capacity
         reward = self.reward[place]
-        return PickedTransitions(
+        return Picked(
             frames=np.stack([self.frames(row), self.frames(row + 1)], axis=1),
             numbers=NUMBERS.pack(
                 action=self.action[place],

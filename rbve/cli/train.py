@@ -132,7 +132,7 @@ def _asked(flags: Any) -> SweepConfig:
 def _train(flags: Any, config: SweepConfig) -> None:
     from rbve import api, rows
     from rbve.audit.verdict import counted
-    from rbve.evaluation.offline_case import run_warnings
+    from rbve.evaluation.metric import run_warnings
     from rbve.sweep import grid
     from rbve.sweep.run import run_jobs
     from rbve.training.notes import notes, period_notes

@@ -1,7 +1,5 @@
 """Who decides outside JAX: a policy, a caller's function, a script, or chance alone."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -16,31 +14,14 @@ from rbve.policy import Policy, forward, recall
 from rbve.policy.inputs import action_id
 from rbve.types import Array, Head
 
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
-class UniformActor:
+
+class UniformActor(HostActor):
     """Decides nothing: play it with epsilon 1."""
 
-    stack = 1
 
-    def begin(self, index: int) -> None:
-        """An episode starts."""
-
-    def decide(
-        self, obs: np.ndarray, legal: np.ndarray | None, last: Mapping[int, Outcome]
-    ) -> Decision:
-        """Action 0 everywhere."""
-        return Decision(np.zeros(WIDTH, np.int64))
-
-
-class PolicyActor(UniformActor):
-    """One forward pass for all environments."""
-
-    @staticmethod
-    def fitting(policy: Policy, env: VectorEnv) -> PolicyActor:
-        """The policy in an environment that it fits; else ValueError."""
-        stack = check_fit(env, Interface.of_policy(policy))
-        return PolicyActor(policy, stack, category_codes(env, policy.features))
-
+class PolicyActor(HostActor):
     def __init__(self, policy: Policy, stack: int = 1, codes: np.ndarray | None = None) -> None:
         self.policy, self.stack, self.codes = policy, stack, codes
         self.memory = policy.network.start(WIDTH) if policy.memory else None
@@ -50,10 +31,7 @@ class PolicyActor(UniformActor):
         """Its memory is emptied at the next decision."""
         self.fresh.add(index)
 
-    def decide(
-        self, obs: np.ndarray, legal: np.ndarray | None, last: Mapping[int, Outcome]
-    ) -> Decision:
-        """The argmax of the policy's scores, and its values where it has them."""
+    def decide(self, obs: np.ndarray, legal: Any, last: Mapping[int, Outcome]) -> Decision:
         policy = self.policy
         if self.codes is not None:  # one-hot values become the data's categories
             obs = self.codes[obs.argmax(axis=-1)][:, None]
@@ -75,20 +53,21 @@ class PolicyActor(UniformActor):
         return head
 
 
-class FunctionActor(UniformActor):
+class FunctionActor(HostActor):
     """A caller's function of one observation, and of the legal actions if it has such a parameter.
-
-    It gives an id or a name. Legal actions are booleans, or None where all are legal.
-    """
+    It gives an id or a name. Legal actions are booleans, or None where all are legal."""
 
     def __init__(self, function: Callable[..., Any], actions: Sequence[str]) -> None:
         self.function, self.actions = function, actions
-        self.takes_legal = _takes_legal(function)
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):  # of some built-in functions nothing is known
+            parameters = []
+        # Whether it has a second parameter that is called `legal` or has no default.
+        second = [each for each in parameters if each.kind in POSITIONAL][1:2]
+        self.takes_legal = any(p.name == "legal" or p.default is p.empty for p in second)
 
-    def decide(
-        self, obs: np.ndarray, legal: np.ndarray | None, last: Mapping[int, Outcome]
-    ) -> Decision:
-        """The function's choices."""
+    def decide(self, obs: np.ndarray, legal: Any, last: Mapping[int, Outcome]) -> Decision:
         best = np.zeros(WIDTH, np.int64)
         for index in last:
             mask = None if legal is None else legal[index].copy()
@@ -103,17 +82,6 @@ class FunctionActor(UniformActor):
         return Decision(best)
 
 
-def _takes_legal(function: Callable[..., Any]) -> bool:
-    """Whether it has a second parameter that is called `legal` or has no default."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # of some built-in functions nothing is known
-        return False
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    placed = [each for each in parameters if each.kind in positional]
-    return any(each.name == "legal" or each.default is each.empty for each in placed[1:2])
-
-
 class Script(Protocol):
     """Plays one episode by what the environment's `ram` holds."""
 
@@ -121,21 +89,15 @@ class Script(Protocol):
         """The action for the memory as it is now."""
 
 
-class ScriptActor(UniformActor):
-    """A fresh script for every episode."""
-
+class ScriptActor(HostActor):
     def __init__(self, make: Callable[[], Script]) -> None:
         self.make = make
         self.scripts: dict[int, Script] = {}
 
     def begin(self, index: int) -> None:
-        """Make the script of the episode."""
         self.scripts[index] = self.make()
 
-    def decide(
-        self, obs: np.ndarray, legal: np.ndarray | None, last: Mapping[int, Outcome]
-    ) -> Decision:
-        """The scripts' choices."""
+    def decide(self, obs: np.ndarray, legal: Any, last: Mapping[int, Outcome]) -> Decision:
         best = np.zeros(WIDTH, np.int64)
         for index, outcome in last.items():
             if outcome.ram is None:
@@ -147,5 +109,6 @@ class ScriptActor(UniformActor):
 def host_actor(policy: Policy | HostActor | Callable[..., Any], env: VectorEnv) -> HostActor:
     """What plays a policy, a function or an actor in this environment."""
     if isinstance(policy, Policy):
-        return PolicyActor.fitting(policy, env)
+        stack = check_fit(env, Interface.of_policy(policy))
+        return PolicyActor(policy, stack, category_codes(env, policy.features))
     return FunctionActor(policy, env.actions) if callable(policy) else policy

@@ -4,8 +4,6 @@ Training, `rbve evaluate` and `rbve follow` call it. Episodes depend on a seed a
 training that a policy is of, and on nothing else: equal seeds give equal figures in all three.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -19,10 +17,10 @@ from rbve import envs
 from rbve.envs._atari_games import with_reference
 from rbve.envs._objects import Stepped, adopt
 from rbve.envs.base import Env
+from rbve.evaluation import rollout
 from rbve.evaluation.actors import host_actor
 from rbve.evaluation.fit import Interface, check_fit
-from rbve.evaluation.record import STEP_COLUMNS, Evaluation, measure
-from rbve.evaluation.rollout import EvaluationPlan, check_seed, make_rollout
+from rbve.evaluation.rollout import Evaluation, EvaluationPlan, check_seed
 from rbve.evaluation.vector import WIDTH, HostActor, Trace, VectorEnv, open_vector, play
 from rbve.policy import Policy
 from rbve.policy.inputs import ALL
@@ -31,6 +29,7 @@ from rbve.types import Array
 # The step of what was not trained. Larger than any step, so that its episodes are those of no
 # snapshot, and of no recording, whose seeds are smaller.
 UNTRAINED = 1 << 31
+FROM_ENVIRONMENT = "from the environment"  # who said which actions are legal
 REMEDY = "if all of them are, say so with --legal all (legal='all')"
 
 
@@ -38,10 +37,8 @@ REMEDY = "if all of them are, say so with --legal all (legal='all')"
 def open_environment(
     env: Any, noise: float = 0.0, episodes: int = WIDTH, on_host: bool = False
 ) -> Iterator[Env | VectorEnv]:
-    """An environment by name, or as an object, which stays open; `on_host` = outside JAX.
-
-    No more environments are made than `episodes` will be played.
-    """
+    """An environment by name, or as an object, which stays open; `on_host` = outside JAX. No more
+    environments are made than `episodes` will be played."""
     if isinstance(env, str):
         made = envs.load(env, noise)
         if not isinstance(made, Env):
@@ -61,10 +58,8 @@ def open_environment(
 def check_legal(
     env: Env | VectorEnv, masked: bool, legal: str | None, remedy: str = REMEDY
 ) -> None:
-    """Whether an environment tells a policy of masked data which actions are legal.
-
-    `legal` is "all" where a user says that all of them are. A VectorEnv is reset.
-    """
+    """Whether an environment tells a policy of masked data which actions are legal. `legal` is
+    "all" where a user says that all of them are. A VectorEnv is reset."""
     if legal not in (None, ALL):
         raise ValueError(f"legal is 'all', or left to the environment; got {legal!r}")
     if not masked and legal is None:
@@ -79,18 +74,9 @@ def check_legal(
         raise ValueError(f"{env.name} says which actions are legal; leave legal out")
 
 
-def legal_source(env: Env | VectorEnv, masked: bool) -> str | None:
-    """Who said which actions are legal, of an environment that was played."""
-    if env.legal is not None:
-        return "from the environment"
-    return ALL if masked else None
-
-
 def evaluation_key(seed: int, step: int) -> Array:
-    """Of the episodes of a snapshot inside JAX.
-
-    The third key that a seed is split into, since training takes the others (member_keys).
-    """
+    """Of the episodes of a snapshot inside JAX. The third key that a seed is split into, since
+    training takes the others (member_keys)."""
     return jax.random.fold_in(jax.random.split(jax.random.key(seed), 3)[2], step)
 
 
@@ -109,39 +95,31 @@ class Evaluator:
         trained = policy if isinstance(policy, Policy) else None
         masked = trained is not None and trained.masked
         values = trained is not None and trained.algorithm.values
-        plan = self._settled(trained)
-        if step is None and trained is not None:
-            step = trained.trained.step
+        plan, gamma, clip = self.plan, 1.0, False
+        if trained is not None:
+            gamma, clip = trained.trained.gamma, trained.trained.clip_rewards
+            gamma = gamma if plan.gamma is None else plan.gamma
+            clip = clip if plan.clip_rewards is None else plan.clip_rewards
+            step = trained.trained.step if step is None else step
+        plan = replace(plan, gamma=gamma, clip_rewards=clip)
         step = UNTRAINED if step is None else step
         if isinstance(self.env, VectorEnv):
             actor = host_actor(policy, self.env)
             traces = play(self.env, actor, plan.episodes, plan.epsilon, seed=step, salt=seed)
-            found = _measure_traces(list(traces), plan)
+            measured = _measure_traces(list(traces), plan)
         elif trained is None:
             raise ValueError("inside JAX a Policy plays; open the environment on the host")
         else:
+            # Compiled once for all snapshots of a run.
+            kind = (plan, trained.algorithm, trained.options, trained.features, trained.rescaled)
+            if kind not in self._compiled:
+                played = rollout.make_rollout(self.env, trained.act_function(), plan)
+                self._compiled[kind] = jax.jit(played)
             config = jax.tree.map(jnp.float32, trained.config)
-            rollout = self._rollout(trained, plan)
-            found = rollout(trained.network, config, evaluation_key(seed, step))
-        return Evaluation(found, values, legal_source(self.env, masked))
-
-    def _settled(self, policy: Policy | None) -> EvaluationPlan:
-        if policy is None:
-            return replace(self.plan, gamma=1.0, clip_rewards=False)
-        trained, plan = policy.trained, self.plan
-        return replace(
-            plan,
-            gamma=trained.gamma if plan.gamma is None else plan.gamma,
-            clip_rewards=trained.clip_rewards if plan.clip_rewards is None else plan.clip_rewards,
-        )
-
-    def _rollout(self, policy: Policy, plan: EvaluationPlan) -> Callable[..., Any]:
-        """Compiled once for all snapshots of a run."""
-        kind = (plan, policy.algorithm, policy.options, policy.features, policy.rescaled)
-        if kind not in self._compiled:
-            assert isinstance(self.env, Env)
-            self._compiled[kind] = jax.jit(make_rollout(self.env, policy.act_function(), plan))
-        return self._compiled[kind]
+            key = evaluation_key(seed, step)
+            measured = self._compiled[kind](trained.network, config, key)
+        legal = ALL if masked else None
+        return Evaluation(measured, values, legal if self.env.legal is None else FROM_ENVIRONMENT)
 
 
 @contextmanager
@@ -182,7 +160,7 @@ def known_references(policy: Any, env: Any) -> dict[str, Any]:
 def _measure_traces(traces: Sequence[Trace], plan: EvaluationPlan) -> dict[str, Array]:
     # Lengths are rounded up to powers of two, so that few programs are compiled.
     steps = 1 << (max(len(trace.reward) for trace in traces) - 1).bit_length()
-    columns = {name: np.zeros((steps, len(traces)), np.float32) for name in STEP_COLUMNS}
+    columns = {name: np.zeros((steps, len(traces)), np.float32) for name in rollout.STEP_COLUMNS}
     for k, trace in enumerate(traces):
         length = len(trace.reward)
         columns["reward"][:length, k] = trace.reward
@@ -195,4 +173,4 @@ def _measure_traces(traces: Sequence[Trace], plan: EvaluationPlan) -> dict[str, 
     return _measure_compiled(arrays, ended, plan.gamma, bool(plan.clip_rewards))
 
 
-_measure_compiled = jax.jit(measure, static_argnums=3)
+_measure_compiled = jax.jit(rollout.measure, static_argnums=3)

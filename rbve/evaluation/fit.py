@@ -1,7 +1,5 @@
 """Whether a policy, or one trained on a dataset, fits an environment, and how frames stack."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,18 +22,12 @@ class Interface(NamedTuple):
     dataset: Dataset | None = None  # where nothing is trained yet
 
     @staticmethod
-    def of_policy(policy: Policy) -> Interface:
-        """Of a trained policy."""
-        return Interface(
-            tuple(policy.obs_shape),
-            len(policy.actions),
-            policy.trained.stack,
-            policy.features,
-            policy.masked,
-        )
+    def of_policy(policy: Policy) -> "Interface":
+        shape, stack = tuple(policy.obs_shape), policy.trained.stack
+        return Interface(shape, len(policy.actions), stack, policy.features, policy.masked)
 
     @staticmethod
-    def of_data(data: Dataset, stack: int) -> Interface:
+    def of_data(data: Dataset, stack: int) -> "Interface":
         """Of policies that will be trained on this data."""
         shape = data.obs_shape if data.features is not None else input_shape(data, stack)
         masked = data.legal is not None
@@ -85,19 +77,22 @@ def category_codes(env: Any, features: Features | None) -> np.ndarray | None:
 
 
 def check_fit(env: Any, needs: Interface) -> int:
-    """How many observations of `env` make one of the policy's.
-
-    Raises:
-        ValueError: Observations or actions do not fit, or have to be stacked inside JAX.
-    """
+    """How many observations of `env` make one of the policy's. ValueError where observations or
+    actions do not fit, or have to be stacked inside JAX."""
     shape, actions = tuple(env.obs_shape), len(env.actions)
     coded = category_codes(env, needs.features) is not None
     stack = 1 if coded else frames_in(shape, needs.obs_shape, needs.stack)
     if stack is None or actions != needs.actions:
-        who = "the policy takes" if needs.dataset is None else "the dataset has"
+        who, origin, remedy = "the policy takes", None, ""
+        if needs.dataset is not None:
+            who, origin = "the dataset has", needs.dataset.provenance.get("format")
+        # Data from elsewhere may show fewer actions than there are.
+        if stack is not None and origin is not None and needs.actions <= actions:
+            every = str(actions) if origin == "rlu" else "and all their names"
+            remedy = f"; if it shows only some of them, convert again with --actions {every}"
         raise ValueError(
             f"{env.name} has observations {shape} and {actions} actions; {who} {needs.obs_shape} "
-            f"and {needs.actions}{_remedy(actions, needs, stack is not None)}"
+            f"and {needs.actions}{remedy}"
         )
     if stack > 1 and isinstance(env, Env):
         raise ValueError(
@@ -105,12 +100,3 @@ def check_fit(env: Any, needs: Interface) -> int:
             "train with --stack 1"
         )
     return stack
-
-
-def _remedy(actions: int, needs: Interface, fits: bool) -> str:
-    """Data from elsewhere may show fewer actions than there are."""
-    origin = None if needs.dataset is None else needs.dataset.provenance.get("format")
-    if not fits or origin is None or needs.actions > actions:
-        return ""
-    every = str(actions) if origin == "rlu" else "and all their names"
-    return f"; if it shows only some of them, convert again with --actions {every}"

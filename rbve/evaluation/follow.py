@@ -6,8 +6,6 @@ there at every checkpoint (`offer`), and the follower plays it, writes its figur
 first snapshot that has no figures; figures depend on the snapshot's step and the seed alone.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +19,7 @@ from rbve.data import load
 from rbve.envs._atari_games import with_reference
 from rbve.evaluation.evaluate import evaluate, open_evaluator
 from rbve.evaluation.fit import Interface
-from rbve.evaluation.record import Figures, final_rows
-from rbve.evaluation.rollout import EvaluationPlan, check_seed
+from rbve.evaluation.rollout import EvaluationPlan, Figures, check_seed, final_rows
 from rbve.files import allow_open_files, locked
 from rbve.policy import Policy
 from rbve.policy.file import POLICY
@@ -74,16 +71,12 @@ class FollowPlan:
 
 
 class Evaluated(NamedTuple):
-    """Figures of one snapshot."""
-
     folder: Path
     step: int
     figures: dict[str, float]
 
 
 class FollowCount(NamedTuple):
-    """How far a follower came."""
-
     evaluated: int  # runs, to their end
     runs: int
 
@@ -97,15 +90,9 @@ def follow(
 ) -> FollowCount:
     """Evaluate snapshots of all runs below `out` until every run is finished.
 
-    Args:
-        out: Folder of runs.
-        plan: How.
-        on_progress: Told of every snapshot.
-        once: Play the snapshots that are there and return.
-        pause: Seconds between two searches for snapshots.
-
-    Raises:
-        ValueError: Some runs could not be evaluated so; told when the others are done.
+    With `once` it plays the snapshots that are there and returns; `pause` are seconds between two
+    searches for snapshots. ValueError, when the others are done, if some runs could not be
+    evaluated so.
     """
     refused: dict[Path, str] = {}
     with ExitStack() as locks:
@@ -137,20 +124,15 @@ def follow(
                 break
             time.sleep(pause)
     if refused:
-        raise ValueError(_complaint(refused, len(folders)))
+        (first, words), *rest = refused.items()  # at length, the rest by name
+        words = words if words.startswith(str(first)) else f"{first}: {words}"
+        names = f" (the others: {', '.join(folder.name for folder, _ in rest)})" if rest else ""
+        count = f"{len(refused)} of {len(refused) + len(folders)}{names}"
+        raise ValueError(f"{words}; runs left out: {count}")
     return FollowCount(done, len(folders))
 
 
-def _complaint(refused: dict[Path, str], others: int) -> str:
-    """The first run at length, the rest by name."""
-    (first, words), *rest = refused.items()
-    told = words if words.startswith(str(first)) else f"{first}: {words}"
-    names = f" (the others: {', '.join(folder.name for folder, _ in rest)})" if rest else ""
-    return f"{told}; runs left out: {len(refused)} of {len(refused) + others}{names}"
-
-
 def runs_below(out: Path) -> list[Path]:
-    """Folders of runs."""
     return sorted(file.parent for file in out.rglob(rows.FILE))
 
 
@@ -162,8 +144,11 @@ def is_evaluated(folder: Path) -> bool:
 
 def _evaluate_waiting(folder: Path, plan: FollowPlan) -> Iterator[Evaluated]:
     """Snapshots in the order of their steps; last, once it is there, the final policy."""
-    waiting = folder / WAITING
-    _check_same_plan(folder, plan)
+    waiting, file = folder / WAITING, folder / rows.EVALUATION
+    if file.exists():  # whether what is evaluated already, all of it perhaps, was so as planned
+        run = rows.read(file)
+        if run.facts.get("evaluated") != plan.noted(_trained_as(file), folder):
+            raise _other_plan(file, run)
     if not (waiting.exists() or (folder / POLICY).exists()):
         _check_fit(folder, plan)
         waiting.mkdir(exist_ok=True)
@@ -189,15 +174,6 @@ def _load_policy(file: Path, folder: Path, plan: FollowPlan) -> Policy:
     needed = {"job": JOB, "facts": dict, "step": int}
     schema.check(policy.info, needed, f"{file}: not of a training run")
     return policy
-
-
-def _check_same_plan(folder: Path, plan: FollowPlan) -> None:
-    """Whether what is evaluated already, all of it perhaps, was so as the plan says."""
-    file = folder / rows.EVALUATION
-    if file.exists():
-        run = rows.read(file)
-        if run.facts.get("evaluated") != plan.noted(_trained_as(file), folder):
-            raise _other_plan(file, run)
 
 
 def _check_fit(folder: Path, plan: FollowPlan) -> None:
@@ -233,7 +209,10 @@ def _evaluate_one(
         figures = evaluate(policy, env, how, plan.seed).figures(run.facts)
         fresh = [rows.Row(step, name, value, n) for name, (value, n) in figures.items()]
     if final:
-        fresh += final_rows(step, _by_step([*run.rows, *fresh])[-trained.averaged :])
+        by_step: dict[int, Figures] = {}
+        for row in sorted([*run.rows, *fresh], key=lambda row: row.step):
+            by_step.setdefault(row.step, {})[row.metric] = (row.value, row.n)
+        fresh += final_rows(step, list(by_step.values())[-trained.averaged :])
         fresh.append(rows.Row(step, rows.FINISHED, 1.0, 1))
     if fresh:
         rows.write(run._replace(rows=[*run.rows, *fresh]), file)
@@ -245,11 +224,3 @@ def _other_plan(file: Path, run: rows.Run) -> ValueError:
         f"{file}: was evaluated otherwise ({json.dumps(run.facts.get('evaluated'))}); give the "
         "same environment, episodes, epsilon, seed and legal, or move the file away"
     )
-
-
-def _by_step(known: list[rows.Row]) -> list[Figures]:
-    """Figures of every evaluation, in the order of steps."""
-    found: dict[int, Figures] = {}
-    for row in known:
-        found.setdefault(row.step, {})[row.metric] = (row.value, row.n)
-    return [found[step] for step in sorted(found)]

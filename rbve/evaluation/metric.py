@@ -1,22 +1,24 @@
-"""What a metric is, what it is computed from, and which there are: files of metrics/ and offline/.
+"""What metrics are, what they are computed from, and which there are: files in metrics/, offline/.
 
 A file's presence is its registration: its figures then appear in result rows, in `rbve evaluate`,
 in tables, pages and CSV files. Nothing here needs JAX, so that reports read the words alone.
 """
 
-from __future__ import annotations
-
 import importlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from rbve import registry
+from rbve.data.dataset import Dataset
+from rbve.data.transitions import View
+from rbve.rows import Row, Run
 
-if TYPE_CHECKING:
-    from rbve.types import Array
-
+Array = Any  # of JAX, which is not imported here
 METRICS, OFFLINE = "rbve.evaluation.metrics", "rbve.evaluation.offline"
 
 
@@ -40,10 +42,8 @@ class Metric:
 
 
 class Record(NamedTuple):
-    """Columns (T, E) of E episodes side by side; a is the action taken.
-
-    Episodes cut by a limit lack the tail of G, so metrics of values leave them out.
-    """
+    """Columns (T, E) of E episodes side by side; a is the action taken. Episodes cut by a limit
+    lack the tail of G, so metrics of values leave them out."""
 
     reward: Array  # 0 after the end
     q: Array  # Q(s, a)
@@ -56,12 +56,10 @@ class Record(NamedTuple):
 
     @property
     def error(self) -> Array:
-        """Q(s, a) − G(s)."""
         return self.q - self.g
 
     @property
     def lengths(self) -> Array:
-        """(E,) steps."""
         return self.alive.sum(axis=0)
 
     def mean(self, values: Array) -> Array:
@@ -80,11 +78,50 @@ def modules(package: str) -> list[ModuleType]:
 
 
 def registered() -> dict[str, Metric]:
-    """All metrics by name, in their order."""
-    found = [module.METRIC for package in (METRICS, OFFLINE) for module in modules(package)]
-    return {each.name: each for each in sorted(found, key=lambda each: (each.order, each.name))}
+    every = [module.METRIC for package in (METRICS, OFFLINE) for module in modules(package)]
+    return {each.name: each for each in sorted(every, key=lambda each: (each.order, each.name))}
 
 
 def tabulated() -> dict[str, Metric]:
     """Those with a column in tables, pages and CSV files."""
     return {name: each for name, each in registered().items() if each.table}
+
+
+class OfflineCase(NamedTuple):
+    dataset: Dataset
+    view: View
+    items: Any  # Columns of rbve/training/batches
+    batch_size: int
+    # picked items -> the value of the policy's own choice in each decision, and its weight
+    chosen_values: Callable[[Any], tuple[Any, Any]]
+    values: bool = True  # whether the policy has values
+
+    def sampled_values(self, most: int) -> Iterator[np.ndarray]:
+        """Values of the policy's choices, in about `most` decisions spread over the data."""
+        count = max(1, min(self.items.count, most // self.items.decisions))
+        index = np.linspace(0, self.items.count - 1, count).astype(np.int64)
+        for start in range(0, count, self.batch_size):
+            part = index[start : start + self.batch_size]
+            padded = np.pad(part, (0, self.batch_size - len(part)), mode="edge")
+            values, weight = map(np.asarray, self.chosen_values(self.items.pick(padded)))
+            # Sequences come flattened, time before batch; the padding stands last in every batch.
+            used = (weight.reshape(-1, self.batch_size) > 0)[:, : len(part)]
+            yield values.reshape(-1, self.batch_size)[:, : len(part)][used]
+
+
+def evaluate_offline(case: OfflineCase, step: int) -> list[Row]:
+    """Final rows of every offline evaluation that suits the policy."""
+    fitting = [each for each in modules(OFFLINE) if case.values or not each.METRIC.values]
+    return [Row(step, f"final/{each.METRIC.name}", *each.evaluate(case)) for each in fitting]
+
+
+def offline_facts(dataset: Dataset, view: View) -> dict[str, Any]:
+    """What offline evaluations say of the data itself."""
+    tellers = [module for module in modules(OFFLINE) if hasattr(module, "facts")]
+    return {k: v for module in tellers for k, v in module.facts(dataset, view).items()}
+
+
+def run_warnings(name: str, run: Run) -> list[str]:
+    """What offline evaluations have to tell the user of a finished run."""
+    tellers = [module for module in modules(OFFLINE) if hasattr(module, "warnings")]
+    return [words for module in tellers for words in module.warnings(name, run)]

@@ -5,11 +5,9 @@ for each other at every step. So the episodes depend on the seed alone, not on h
 environments there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,15 +47,12 @@ class VectorEnv:
         return self.envs[0].legal
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Outcome]:
-        """Start an episode in each of these environments."""
         return {index: reset(self.envs[index], seed) for index, seed in seeds.items()}
 
     def step(self, actions: Mapping[int, int]) -> dict[int, Outcome]:
-        """One step of each of these environments."""
         return {index: step(self.envs[index], action) for index, action in actions.items()}
 
     def close(self) -> None:
-        """Close all of them."""
         for env in self.envs:
             env.close()
 
@@ -72,13 +67,11 @@ def open_vector(
 
 
 def reset(env: HostEnv, seed: int) -> Outcome:
-    """Start an episode."""
     obs = env.reset(seed)
     return Outcome(obs, 0.0, False, False, -1, env.legal, getattr(env, "ram", None))
 
 
 def step(env: HostEnv, action: int) -> Outcome:
-    """One step."""
     obs, reward, terminated, truncated = env.step(action)
     ram = getattr(env, "ram", None)
     return Outcome(obs, reward, terminated, truncated, env.executed, env.legal, ram, action)
@@ -91,24 +84,22 @@ class Decision(NamedTuple):
     q: np.ndarray | None = None  # (E, A) values, where the actor has them
 
 
-class HostActor(Protocol):
-    """Decides for all environments at once. Rows of those that do not run may hold anything."""
+class HostActor:
+    """Decides for all environments at once: action 0, unless a subclass decides otherwise. Rows of
+    environments that do not run may hold anything."""
 
-    stack: int  # observations it joins
+    stack = 1  # observations it joins
 
     def begin(self, index: int) -> None:
         """An episode starts in this environment."""
 
-    def decide(
-        self, obs: np.ndarray, legal: np.ndarray | None, last: Mapping[int, Outcome]
-    ) -> Decision:
+    def decide(self, obs: np.ndarray, legal: Any, last: Mapping[int, Outcome]) -> Decision:
         """obs (E, ...) stacked, legal (E, A) or None; `last` outcomes of those that run."""
+        return Decision(np.zeros(WIDTH, np.int64))
 
 
 @dataclass
 class Trace:
-    """One episode, step by step."""
-
     number: int
     rng: np.random.Generator
     obs: list[np.ndarray] = field(default_factory=list)  # where they are kept
@@ -122,7 +113,6 @@ class Trace:
     terminated: bool = False
 
     def see(self, outcome: Outcome) -> None:
-        """Keep the observation and the mask."""
         self.obs.append(outcome.obs)
         self.legal.append(outcome.legal)
 
@@ -168,7 +158,6 @@ class FrameStack:
         self.window: np.ndarray | None = None  # (E, stack, ...)
 
     def put(self, index: int, obs: np.ndarray, begins: bool) -> None:
-        """The next observation of an environment; `begins` an episode or not."""
         if self.window is None:
             self.window = np.zeros((self.count, self.stack, *obs.shape), obs.dtype)
         if begins:
@@ -219,7 +208,12 @@ def play(
             last[index] = outcome
             if keep_obs:
                 running[index].see(outcome)
-        decision = actor.decide(frames.joined(), _joint_mask(last, actions), last)
+        legal = None
+        if any(outcome.legal is not None for outcome in last.values()):
+            legal = np.ones((WIDTH, actions), np.bool_)
+            for index, outcome in last.items():
+                legal[index] = True if outcome.legal is None else outcome.legal
+        decision = actor.decide(frames.joined(), legal, last)
         chosen = {
             index: trace.choose(decision, index, last[index].legal, epsilon, actions)
             for index, trace in running.items()
@@ -234,12 +228,3 @@ def play(
         while handed_out in done:
             yield done.pop(handed_out)
             handed_out += 1
-
-
-def _joint_mask(last: Mapping[int, Outcome], actions: int) -> np.ndarray | None:
-    if all(outcome.legal is None for outcome in last.values()):
-        return None
-    joint = np.ones((WIDTH, actions), np.bool_)
-    for index, outcome in last.items():
-        joint[index] = True if outcome.legal is None else outcome.legal
-    return joint

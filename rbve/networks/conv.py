@@ -1,10 +1,8 @@
 """Convolutions on (channels, height, width, B) arrays, and the image torso made of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,11 +13,10 @@ from rbve.networks.layers import MLP, truncated_normal, unit
 from rbve.types import Array
 
 Padding = Literal["SAME", "VALID"]
+Sizes = Sequence[int]
 
 
 class Kernel(NamedTuple):
-    """The shape of a convolution."""
-
     filters: int
     side: int
     stride: int
@@ -70,16 +67,9 @@ def patches_product(x: Array, weight: Array, stride: int, padding: Padding) -> A
     columns, left = window(width, side, stride, padding)
     high, wide = rows - 1 + taps, columns - 1 + taps  # blocks
 
-    x = jax.lax.pad(  # negative where pixels are left over
-        x,
-        jnp.zeros((), x.dtype),
-        (
-            (0, 0, 0),
-            (above, high * stride - height - above, 0),
-            (left, wide * stride - width - left, 0),
-            (0, 0, 0),
-        ),
-    )
+    around = (above, high * stride - height - above, 0), (left, wide * stride - width - left, 0)
+    # Negative where pixels are left over.
+    x = jax.lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), *around, (0, 0, 0)))
     x = x.reshape(channels, high, stride, wide, stride, batch).transpose(0, 2, 4, 1, 3, 5)
     if x.dtype == jnp.uint8:
         # A loop; otherwise the compiler converts byte by byte again for each slice below.
@@ -103,24 +93,16 @@ def patches_product(x: Array, weight: Array, stride: int, padding: Padding) -> A
 @jax.custom_vjp
 def product(weight: Array, patches: Array) -> Array:
     """Weights (K, out) and patches (K, height, width, B) to (out, height, width, B)."""
-    return _contract(weight, patches, 0, 0)
-
-
-def _product_forward(weight: Array, patches: Array) -> tuple[Array, tuple[Array, Array]]:
-    return product(weight, patches), (weight, patches)
+    return jax.lax.dot_general(weight, patches, (((0,), (0,)), ((), ())))
 
 
 def _product_backward(kept: tuple[Array, Array], pull: Array) -> tuple[Array, Array]:
     weight, patches = kept
-    return _contract(patches, pull, (1, 2, 3), (1, 2, 3)), _contract(weight, pull, 1, 0)
+    on_weight = jax.lax.dot_general(patches, pull, (((1, 2, 3), (1, 2, 3)), ((), ())))
+    return on_weight, jax.lax.dot_general(weight, pull, (((1,), (0,)), ((), ())))
 
 
-def _contract(a: Array, b: Array, over: Any, over_b: Any) -> Array:
-    axes = [(axis,) if isinstance(axis, int) else axis for axis in (over, over_b)]
-    return jax.lax.dot_general(a, b, ((axes[0], axes[1]), ((), ())))
-
-
-product.defvjp(_product_forward, _product_backward)
+product.defvjp(lambda *factors: (product(*factors), factors), _product_backward)
 
 
 class Image(eqx.Module):
@@ -130,12 +112,7 @@ class Image(eqx.Module):
     dense: MLP
 
     def __init__(
-        self,
-        shape: Sequence[int],
-        kernels: Sequence[Kernel],
-        padding: Padding,
-        hidden: Sequence[int],
-        key: Array,
+        self, shape: Sizes, kernels: Sequence[Kernel], padding: Padding, hidden: Sizes, key: Array
     ) -> None:
         height, width, channels = shape if len(shape) == 3 else (*shape, 1)
         keys = jax.random.split(key, len(kernels) + 1)

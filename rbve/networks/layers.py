@@ -4,8 +4,6 @@ The batch is the minor axis: on CPU the matrix products and everything between t
 which is 1.3 to 1.6 times as fast as a vmapped layer at batch 128.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import equinox as eqx

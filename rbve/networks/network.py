@@ -1,9 +1,7 @@
 """Networks: a torso, with a memory where asked for, and heads."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -31,12 +29,8 @@ class Network(eqx.Module):
 
     def __call__(self, obs: Array, key: Array) -> Head:
         x = jnp.moveaxis(obs, 0, -1)
-        features = self.torso(x)
-        outputs = [self.head(features, key)]
-        for place, (torso, head) in enumerate(self.further, 1):
-            own = features if torso is None else torso(x)
-            outputs.append(head(own, jax.random.fold_in(key, place)))
-        return combined(outputs)
+        further = (torso for torso, _ in self.further if torso is not None)
+        return _outputs(self, (torso(x) for torso in (self.torso, *further)), key)
 
 
 class Recurrent(eqx.Module):
@@ -59,7 +53,6 @@ class Recurrent(eqx.Module):
         return [(self.torso, self.lstm), *(own for own, _ in self.further if own is not None)]
 
     def start(self, batch: int) -> Memory:
-        """The empty memory at the start of episodes."""
         return Memory.empty(self.units * len(self._towers), batch)
 
     def unroll(self, seen: Seen, memory: Memory) -> tuple[Array, Memory]:
@@ -86,16 +79,21 @@ class Recurrent(eqx.Module):
         """From hidden states (T, H, B) to a Head of T · B steps."""
         flat = jnp.moveaxis(hidden, 1, 0).reshape(hidden.shape[1], -1)
         towers = iter([flat] if len(self._towers) == 1 else _split(flat, self.units))
-        first = next(towers)
-        outputs = [self.head(first, key)]
-        for place, (own, head) in enumerate(self.further, 1):
-            features = first if own is None else next(towers)
-            outputs.append(head(features, jax.random.fold_in(key, place)))
-        return combined(outputs)
+        return _outputs(self, towers, key)
 
     def __call__(self, seen: Seen, memory: Memory, key: Array) -> tuple[Head, Memory]:
         hidden, memory = self.unroll(seen, memory)
         return self.heads(hidden, key), memory
+
+
+def _outputs(network: Network | Recurrent, towers: Iterator[Array], key: Array) -> Head:
+    """From the features of each tower in turn; heads without one of their own take the first's."""
+    first = next(towers)
+    outputs = [network.head(first, key)]
+    for place, (own, head) in enumerate(network.further, 1):
+        features = first if own is None else next(towers)
+        outputs.append(head(features, jax.random.fold_in(key, place)))
+    return combined(outputs)
 
 
 def build(
@@ -118,13 +116,7 @@ def build(
         hidden: Units per dense layer of the torso; none = the torso's own.
         key: Of the weights.
         torso: A name, or "auto" for the one that fits the shape.
-        memory: Units of an LSTM; 0 = none.
-
-    Returns:
-        A Network, or with memory a Recurrent.
-
-    Raises:
-        ValueError: Where a torso or head is unknown, or the torso does not fit the shape.
+        memory: Units of an LSTM, for a Recurrent; 0 = none, for a Network.
     """
     torso = torso_for(torso, obs_shape)
     hidden = hidden_for(torso, hidden, memory)
@@ -159,9 +151,7 @@ def build(
 
 def flattened(new_network: Callable[[Array], Any]) -> tuple[int, Callable[[Array], Any]]:
     """The number of weights of a network, and the function from a vector of them to the network.
-
-    Nothing is drawn or compiled: only shapes are traced.
-    """
+    Nothing is drawn or compiled: only shapes are traced."""
     unravel: list[Callable[[Array], Any]] = []
 
     def ravelled(key: Array) -> Array:

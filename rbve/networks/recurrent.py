@@ -4,8 +4,6 @@ Time leads and the batch is the minor axis: (T, features, B). The memory is empt
 step of every episode, wherever in a sequence that is.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -30,7 +28,7 @@ class Memory(NamedTuple):
     cell: Array  # (H, B)
 
     @staticmethod
-    def empty(units: int, batch: int) -> Memory:
+    def empty(units: int, batch: int) -> "Memory":
         return Memory(jnp.zeros((units, batch)), jnp.zeros((units, batch)))
 
 

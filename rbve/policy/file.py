@@ -1,7 +1,5 @@
 """A policy's file: one vector of weights, and JSON that says what they are the weights of."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from collections import namedtuple
@@ -19,11 +17,10 @@ from rbve.data.features import Features
 from rbve.networks import build, flattened
 from rbve.networks.heads import head_from_text, head_text
 from rbve.networks.torsos import TORSOS, hidden_for, torso_for
-from rbve.rows import FACTS, JOB
+from rbve.rows import FACTS, JOB, upgraded
 from rbve.schema import INT32, MAX_WIDTH
 from rbve.tensors import read_tensors, write_tensors
 from rbve.types import Head
-from rbve.upgrade import upgraded
 
 POLICY = "policy.safetensors"  # in the folder of a run
 FIELDS = {
@@ -34,6 +31,7 @@ FIELDS = {
     "info": {"job?": JOB, "facts?": FACTS, "step?": int, "diverged_at?": int},
     "features?": (list, None),
 }  # fmt: skip
+PLAIN = ("obs_shape", "actions", "memory", "rescaled", "masked")  # written as they are
 
 
 def policy_file(path: Path) -> Path:
@@ -49,10 +47,8 @@ def policy_file(path: Path) -> Path:
     )
 
 
-def write(path: Path, inputs: tuple[int, ...], **fields: Any) -> None:
-    """`fields` are those of a Policy; `inputs` is the shape that its network takes."""
-    torso = torso_for(fields["torso"], inputs)
-    algorithm, features = fields["algorithm"], fields["features"]
+def write(path: Path, policy: Any) -> None:
+    algorithm, torso = policy.algorithm, torso_for(policy.torso, policy.inputs)
     info = {
         "kind": "policy",
         "algorithm": algorithm.name,
@@ -60,28 +56,21 @@ def write(path: Path, inputs: tuple[int, ...], **fields: Any) -> None:
         "head": head_text(algorithm.head),
         "values": algorithm.values,
         "scores": algorithms.scores_name(algorithm),
-        "options": dataclasses.asdict(fields["options"]),
-        "config": {name: float(value) for name, value in fields["config"]._asdict().items()},
-        "obs_shape": fields["obs_shape"],
-        "actions": fields["actions"],
+        "options": dataclasses.asdict(policy.options),
+        "config": {name: float(value) for name, value in policy.config._asdict().items()},
         "torso": torso,
-        "hidden": hidden_for(torso, fields["hidden"], fields["memory"]),
-        "memory": fields["memory"],
-        "rescaled": fields["rescaled"],
-        "masked": fields["masked"],
-        "info": dict(fields["info"]),
-        "features": None if features is None else features.to_json(),
+        "hidden": hidden_for(torso, policy.hidden, policy.memory),
+        "info": dict(policy.info),
+        "features": policy.features and policy.features.to_json(),
+        **{name: getattr(policy, name) for name in PLAIN},
     }
-    vector = ravel_pytree(fields["network"])[0]
+    vector = ravel_pytree(policy.network)[0]
     write_tensors(path, {"weights": np.asarray(vector)}, info)
 
 
 def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
-    """The fields of the Policy that a file holds.
-
-    Nothing that the file names is imported but what this package holds: `algorithm_file` is the
-    caller's.
-    """
+    """The fields of the Policy that a file holds. Nothing that the file names is imported but what
+    this package holds: `algorithm_file` is the caller's."""
     path = policy_file(path)
     arrays, info = read_tensors(path)
     if isinstance(known := info.get("info"), dict) and "job" in known:
@@ -95,7 +84,7 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
         )
     algorithm, options, config = acting(path, info, algorithm_file)
     obs_shape, hidden = tuple(info["obs_shape"]), tuple(info["hidden"])
-    named = info.get("features")
+    named, weights = info.get("features"), arrays["weights"]
     features = None if named is None else Features.from_json(named, str(path))
     inputs = obs_shape if features is None else (features.size,)
     torso = info.get("torso", "mlp")  # files of earlier versions do not tell
@@ -103,13 +92,13 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
     size, unravel = flattened(
         lambda key: build(inputs, count, algorithm.head, options, hidden, key, torso, memory)
     )
-    if arrays["weights"].shape != (size,):
-        raise ValueError(f"{path}: {arrays['weights'].shape} weights, expected {(size,)}")
+    if weights.shape != (size,):
+        raise ValueError(f"{path}: {weights.shape} weights, expected {(size,)}")
     return {
         "algorithm": algorithm,
         "options": options,
         "config": config,
-        "network": unravel(jnp.asarray(arrays["weights"])),
+        "network": unravel(jnp.asarray(weights)),
         "obs_shape": obs_shape,
         "actions": tuple(info["actions"]),
         "hidden": hidden,
@@ -123,7 +112,6 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
 
 
 def check(path: Path, arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
-    """What a file has to hold, whoever wrote it."""
     if info.get("kind") != "policy" or "weights" not in arrays:
         raise ValueError(f"{path}: not a saved policy")
     schema.check(info, FIELDS, f"{path}: not a policy of this version")

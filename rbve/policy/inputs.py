@@ -5,8 +5,7 @@ What does not fit is named by row. Which actions may be taken is said by a mask,
 since Gymnasium's masks are of int8. Other whole numbers are ids. Text is names.
 """
 
-from __future__ import annotations
-
+import contextlib
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +30,12 @@ def read_rows(
                 f"{shape}"
             )
         return features.rows(observation), isinstance(observation, Mapping)
-    refuse_ragged(observation)
-    obs = np.asarray(observation)
+    try:
+        obs = np.asarray(observation)
+    except ValueError:
+        if isinstance(observation, list | tuple):
+            refuse_ragged(observation)
+        raise
     if obs.dtype.kind not in "biuf":
         raise ValueError(f"an observation holds numbers; got {obs.dtype}")
     single = obs.shape == shape
@@ -41,7 +44,15 @@ def read_rows(
             f"an observation has shape {shape} ({math.prod(shape)} numbers); got {obs.shape}"
         )
     obs = obs[None] if single else obs
-    refuse_gaps(obs, features)
+    if obs.dtype.kind == "f":  # what is not finite, unless it is a value that may be missing
+        flat = obs.reshape(len(obs), -1)
+        good = np.isfinite(flat) if features is None else features.accepts(flat)
+        if not good.all():
+            row, column = np.argwhere(~good)[0]
+            where = f"column {features.names[column]!r}" if features else f"number {column}"
+            raise ValueError(
+                f"row {row}, {where}: an observation must consist of finite numbers; got nan or inf"
+            )
     return obs, single
 
 
@@ -51,40 +62,16 @@ def is_named(observation: Any) -> bool:
     )
 
 
-def refuse_ragged(observation: Any) -> None:
+def refuse_ragged(observation: Sequence[Any]) -> None:
     """Rows of different shapes, of which NumPy would not say where they are."""
-    if not isinstance(observation, list | tuple):
-        return
-    try:
-        np.asarray(observation)
-    except ValueError:
-        shapes = [shape_of(row) for row in observation]
-        for row, shape in enumerate(shapes):
-            if shape is None or shape != shapes[0]:
-                what = "is ragged" if shape is None else f"has shape {shape}, row 0 {shapes[0]}"
-                raise ValueError(f"row {row} {what}; observations have equal shapes") from None
-        raise
-
-
-def shape_of(row: Any) -> tuple[int, ...] | None:
-    try:
-        return np.shape(row)
-    except ValueError:
-        return None
-
-
-def refuse_gaps(obs: np.ndarray, features: Features | None) -> None:
-    """Refuse what is not finite, unless it is a value that may be missing."""
-    if obs.dtype.kind != "f":
-        return
-    flat = obs.reshape(len(obs), -1)
-    good = np.isfinite(flat) if features is None else features.accepts(flat)
-    if not good.all():
-        row, column = np.argwhere(~good)[0]
-        where = f"column {features.names[column]!r}" if features else f"number {column}"
-        raise ValueError(
-            f"row {row}, {where}: an observation must consist of finite numbers; got nan or inf"
-        )
+    for row, values in enumerate(observation):
+        try:
+            shape = np.shape(values)
+        except ValueError:
+            raise ValueError(f"row {row} is ragged; observations have equal shapes") from None
+        if shape != (first := np.shape(observation[0])):
+            what = f"has shape {shape}, row 0 {first}"
+            raise ValueError(f"row {row} {what}; observations have equal shapes") from None
 
 
 def read_legal(
@@ -99,8 +86,6 @@ def read_legal(
     if legal is None or (isinstance(legal, str) and legal == ALL):
         return None
     mask = as_mask(legal, actions)
-    if mask is None:
-        mask = of_choices(legal, actions)
     if mask.ndim == 1:
         mask = mask[None]
     if mask.shape not in ((1, len(actions)), (count, len(actions))):
@@ -120,22 +105,15 @@ def forms(actions: Sequence[str]) -> str:
     return f"True or False for each of {len(actions)} actions, or a list of ids or names ({some})"
 
 
-def as_mask(legal: Any, actions: Sequence[str]) -> np.ndarray | None:
-    """None where it is a list of ids or names."""
-    try:
+def as_mask(legal: Any, actions: Sequence[str]) -> np.ndarray:
+    """Also from ids or names, in one list or in one list per observation."""
+    with contextlib.suppress(ValueError):  # lists of different lengths are ids or names
         values = np.asarray(legal)
-    except ValueError:  # lists of different lengths
-        return None
-    if values.dtype.kind == "b":
-        return values
-    numbers = values.dtype.kind in "iuf"
-    if numbers and values.shape[-1:] == (len(actions),) and np.isin(values, (0, 1)).all():
-        return values != 0
-    return None
-
-
-def of_choices(legal: Any, actions: Sequence[str]) -> np.ndarray:
-    """From ids or names, in one list or in one list per observation."""
+        if values.dtype.kind == "b":
+            return values
+        numbers = values.dtype.kind in "iuf"
+        if numbers and values.shape[-1:] == (len(actions),) and np.isin(values, (0, 1)).all():
+            return values != 0
     if isinstance(legal, str) or not isinstance(legal, Iterable):
         raise ValueError(f"legal needs {forms(actions)}; got {legal!r}")
     each = list(legal)
@@ -160,7 +138,6 @@ def of_row(chosen: list[Any], actions: Sequence[str], where: str = "") -> np.nda
 
 
 def action_id(action: Any, actions: Sequence[str]) -> int:
-    """Of an id or a name."""
     if isinstance(action, str):
         if action in actions:
             return actions.index(action)

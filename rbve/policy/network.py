@@ -1,7 +1,5 @@
 """A policy inside JAX: pure functions of its parameters, what it sees now and its memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,22 +19,17 @@ Act = Callable[[Tree, Tree, Array, Array | None, Array], tuple[Array, Array]]
 
 
 class ActorInput(NamedTuple):
-    """What an actor sees of one step."""
-
     obs: Array  # (B, ...)
     last_action: Array  # (B,) int32; −1 before the first
     last_reward: Array  # (B,)
 
     @staticmethod
-    def first(obs: Array) -> ActorInput:
-        """At the beginning of episodes."""
+    def first(obs: Array) -> "ActorInput":
         count = obs.shape[0]
         return ActorInput(obs, jnp.full(count, -1, jnp.int32), jnp.zeros(count))
 
 
 class Actor(NamedTuple):
-    """The functions that play a policy."""
-
     start: Callable[[Tree, int], Tree]  # params, episodes -> their empty memories
     # (params, config, input, memory, legal, key) -> scores, Q, memory
     act: Callable[[Tree, Tree, ActorInput, Tree, Array | None, Array], tuple[Array, Array, Tree]]
@@ -44,13 +37,11 @@ class Actor(NamedTuple):
 
 def without_memory(act: Act) -> Actor:
     """An actor that decides by its observation alone."""
-    return Actor(
-        lambda params, episodes: (),
-        lambda params, config, seen, memory, legal, key: (
-            *act(params, config, seen.obs, legal, key),
-            memory,
-        ),
-    )
+
+    def remembering(params: Any, config: Any, seen: Any, memory: Any, legal: Any, key: Any) -> Any:
+        return *act(params, config, seen.obs, legal, key), memory
+
+    return Actor(lambda params, episodes: (), remembering)
 
 
 def shown(head: Head, rescaled: bool) -> Head:
@@ -76,7 +67,6 @@ def act_function(
     features: Features | None = None,
     rescaled: bool = False,
 ) -> Actor:
-    """The policy as pure functions of its parameters."""
     rescaled = rescaled and algorithm.values
 
     def start(params: Tree, episodes: int) -> Tree:

@@ -1,8 +1,5 @@
 """A trained policy: act, look at its values, save and load. One safetensors file, no pickle."""
 
-from __future__ import annotations
-
-import dataclasses
 import functools
 import math
 import operator
@@ -42,7 +39,7 @@ class Policy:
     rescaled: bool = False  # the network says h(Q)
     masked: bool = False  # the data says which actions are legal, so decisions have to be told
 
-    def start(self) -> Session:
+    def start(self) -> "Session":
         """An episode of decisions, for policies with a memory and those without."""
         return Session(self)
 
@@ -64,7 +61,7 @@ class Policy:
             raise ValueError("random actions need rng=numpy.random.default_rng(seed), made once")
         obs, single = self._batch(observation)
         mask = self._mask(legal, len(obs))
-        scores = self._scores(obs, mask)
+        scores = self._scores(self._heads(obs), mask)
         action = np.argmax(scores, axis=-1)
         if rng is not None and epsilon > 0:
             chance = rng.random(scores.shape)
@@ -93,7 +90,8 @@ class Policy:
     def scores(self, observations: Any, legal: Any = None) -> np.ndarray:
         """What the policy maximises: Q, filtered Q (BCQ) or logits (BC), low where illegal."""
         obs, single = self._batch(observations)
-        values = self._scores(obs, self._mask(legal, len(obs)))
+        mask = self._mask(legal, len(obs))
+        values = self._scores(self._heads(obs), mask)
         return values[0] if single else values
 
     def check(self, observations: Any) -> list[str]:
@@ -106,26 +104,23 @@ class Policy:
             return []
         return self.features.far(read_rows(observations, self.obs_shape, self.features)[0])
 
-    def _scores(self, obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-        head = self._heads(obs)
+    def _scores(self, head: Head, mask: np.ndarray | None) -> np.ndarray:
         return np.asarray(self.algorithm.scores(head, mask, self.config, self.options))
 
     def _mask(self, legal: Any, count: int) -> np.ndarray | None:
         return read_legal(legal, self.actions, count, self.masked)
 
     def act_function(self) -> Actor:
-        """For rollouts inside JAX; params are the network."""
         return act_function(
             self.algorithm, self.options, lambda network: network, self.features, self.rescaled
         )
 
     def save(self, path: str | Path) -> None:
         """One file, which `Policy.load` reads."""
-        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        file.write(Path(path), self.inputs, **fields)
+        file.write(Path(path), self)
 
     @staticmethod
-    def load(path: str | Path, algorithm: str | Path | None = None) -> Policy:
+    def load(path: str | Path, algorithm: str | Path | None = None) -> "Policy":
         """A policy that `save` wrote.
 
         Loading runs no code that the file names. A policy whose algorithm file has `scores` of its
@@ -140,14 +135,11 @@ class Policy:
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """Shape of what the network sees."""
         return self.obs_shape if self.features is None else (self.features.size,)
 
     def _batch(self, observation: Any) -> tuple[np.ndarray, bool]:
-        """Observations (B, ...) as the dataset holds them, and whether one alone was given.
-
-        Rows by column name with values far outside the training data draw a warning.
-        """
+        """Observations (B, ...) as the dataset holds them, and whether one alone was given. Rows by
+        column name with values far outside the training data draw a warning."""
         obs, single = read_rows(observation, self.obs_shape, self.features)
         if self.features and is_named(observation) and (far := self.features.far(obs)):
             more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""
@@ -168,14 +160,11 @@ class Policy:
         seen = network_input(obs if self.features is None else self.features.encode(obs))
         finite = np.isfinite(seen).reshape(len(seen), -1).all(axis=1)
         if not finite.all():
-            row = int(np.argmin(finite))
-            raise ValueError(
-                f"row {row} of the observations holds values that are not finite in 32 bits"
-            )
+            row = f"row {int(np.argmin(finite))} of the observations"
+            raise ValueError(f"{row} holds values that are not finite in 32 bits")
         return jnp.asarray(seen)
 
     def shown(self, head: Head) -> Head:
-        """With values in the units of the rewards."""
         return shown(head, self.rescaled and self.algorithm.values)
 
 
@@ -226,15 +215,16 @@ class Session:
             raise ValueError(f"last_reward must be a finite number; got {reward!r}")
         # Checked before the memory moves on, so that a call that failed can be made again.
         mask = self.policy._mask(legal, 1)
-        self.scores = self._scores(obs, 0.0 if self._first else reward, mask)
+        head = self._recalled(obs, 0.0 if self._first else reward)
+        self.scores = self.policy._scores(head, mask)[0]
         self._first = False
         self._last_action = int(np.argmax(self.scores))
         return self._last_action
 
-    def _scores(self, obs: np.ndarray, last_reward: float, mask: np.ndarray | None) -> np.ndarray:
+    def _recalled(self, obs: np.ndarray, last_reward: float) -> Head:
         policy = self.policy
         if not policy.memory:
-            return policy._scores(obs, mask)[0]
+            return policy._heads(obs)
         seen = Seen(
             policy.input(obs)[None],
             jnp.full((1, 1), self._last_action, jnp.int32),
@@ -242,8 +232,7 @@ class Session:
             jnp.full((1, 1), self._first),
         )
         head, self._memory = recall(policy.network, seen, self._memory)
-        head = policy.shown(head)
-        return np.asarray(policy.algorithm.scores(head, mask, policy.config, policy.options))[0]
+        return policy.shown(head)
 
     def decide(self, observation: Any, last_reward: float | None = None, legal: Any = None) -> str:
         """The best action by name."""

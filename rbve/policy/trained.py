@@ -1,7 +1,5 @@
 """How a policy was trained: the fields of its job that evaluation reads, by name and type."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,17 +8,13 @@ from rbve import schema
 
 # What a follower needs of a job, beyond the types that all rows and policies have.
 JOB: dict[str, Any] = {
-    "algorithm": str,
-    "steps": int,
-    "data": {"path": str},
-    "network": {"stack": int},
+    "algorithm": str, "steps": int, "data": {"path": str}, "network": {"stack": int},
     "view": {"gamma": float, "clip_rewards": bool},
     "evaluation": {
-        "env": (str, None),
-        **dict.fromkeys(("every", "eval_episodes", "final_evaluations"), int),
+        "env": (str, None), "every": int, "eval_episodes": int, "final_evaluations": int,
         "eval_epsilon": float,
     },
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class TrainedAs:
     facts: Mapping[str, Any] = field(default_factory=dict)  # of the data
 
     @staticmethod
-    def of(info: Mapping[str, Any]) -> TrainedAs:
+    def of(info: Mapping[str, Any]) -> "TrainedAs":
         """From a policy's `info`, or {"job": ...} of a file of rows."""
         job = info.get("job", {})
         known = {name: job[name] for name in ("algorithm", "steps") if name in job}
@@ -52,7 +46,7 @@ class TrainedAs:
         return TrainedAs(step=info.get("step"), facts=info.get("facts", {}), data=data, **known)
 
     @staticmethod
-    def of_run(info: Mapping[str, Any], where: str) -> TrainedAs:
+    def of_run(info: Mapping[str, Any], where: str) -> "TrainedAs":
         """The same of a training run; ValueError, naming `where`, if it is of something else."""
         schema.check(info["job"], JOB, f"{where}: not of a training run")
         return TrainedAs.of(info)
@@ -65,5 +59,4 @@ class TrainedAs:
 
 def averaged(steps: int, every: int, asked: int) -> int:
     """Of a run's last evaluations: as many as asked for, but none from its first half."""
-    evaluations = -(-steps // every)
-    return min(asked, max(1, evaluations // 2))
+    return min(asked, max(1, -(-steps // every) // 2))

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from rbve.rows import Run
-from rbve.upgrade import recording_of
+from rbve.rows import Run, recording_of
 
 # Display name and colour by algorithm, in the order of tables and figures. R-BVE alone is red;
 # the others come from a palette that stays apart under colour blindness (Okabe-Ito, Tol).

@@ -13,8 +13,6 @@ gamma = [0.9, 0.99]
 lam = 0.5
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import tomllib
@@ -23,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
 from rbve.registry import did_you_mean
+from rbve.schema import check_value
 from rbve.spec import Spec, layout_of
-from rbve.values import check_value
 
 _DERIVED = ("algorithm_version", "fingerprint", "replicate")  # of files, not of users
 
@@ -37,7 +35,7 @@ class SweepConfig(NamedTuple):
 
     def with_fields(
         self, fields: Mapping[str, Any], vary: Mapping[str, Sequence[Any]]
-    ) -> SweepConfig:
+    ) -> "SweepConfig":
         """With these in the place of its own, whether one value or several."""
         kept = {k: v for k, v in self.vary.items() if k not in fields}
         kept |= {k: list(values) for k, values in vary.items()}
@@ -45,22 +43,23 @@ class SweepConfig(NamedTuple):
 
 
 def field_names() -> list[str]:
-    """Fields that a user may set."""
     return [name for name in layout_of().part_of if name not in (*_DERIVED, "settings")]
 
 
 def read_config(file: Path, start: SweepConfig) -> SweepConfig:
-    """What the file says, over what `start` does.
-
-    Raises:
-        ValueError: One line with the file and the key that is wrong.
-    """
+    """What the file says, over what `start` does; ValueError names the key that is wrong."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{file}: cannot be read as TOML: {error}") from None
     layout, fields, vary = layout_of(), dict[str, Any](), dict[str, list[Any]]()
-    for table, name, value in _entries(content, file):
+    tables = [key for key, value in content.items() if isinstance(value, dict)]
+    for key in content:
+        if (key in tables) != (key in (*layout.parts, "settings")):
+            raise _unknown(file, "", key)
+    entries = [("", key, value) for key, value in content.items() if key not in tables]
+    entries += [(table, *entry) for table in tables for entry in content[table].items()]
+    for table, name, value in entries:
         if table == "settings":
             (vary if isinstance(value, list) else fields)[name] = value
             continue
@@ -82,20 +81,6 @@ def read_config(file: Path, start: SweepConfig) -> SweepConfig:
         return start.with_fields(fields, vary)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
-
-
-def _entries(content: Mapping[str, Any], file: Path) -> list[tuple[str, str, Any]]:
-    """(table, key, value); "" stands for the top."""
-    tables = (*layout_of().parts, "settings")
-    found: list[tuple[str, str, Any]] = []
-    for key, value in content.items():
-        if isinstance(value, dict) != (key in tables):
-            raise _unknown(file, "", key)
-        if isinstance(value, dict):
-            found += [(key, name, each) for name, each in value.items()]
-        else:
-            found.append(("", key, value))
-    return found
 
 
 def _unknown(file: Path, table: str, name: str) -> ValueError:
@@ -135,21 +120,21 @@ def write_config(config: SweepConfig, usual: Spec) -> str:
 
 def parse_values(words: Sequence[str], flag: str, fields: bool) -> dict[str, list[Any]]:
     """NAME=VALUE or NAME=VALUE,VALUE, of settings or of fields."""
-    found: dict[str, list[Any]] = {}
+    parsed: dict[str, list[Any]] = {}
     hints = layout_of().hints
     for item in words:
         name, equals, values = item.partition("=")
         if not equals or not name or not values:
             raise ValueError(f"{flag} takes NAME=VALUE or NAME=VALUE,VALUE; got {item!r}")
         if not fields:
-            found[name] = [_number(value) for value in values.split(",")]
+            parsed[name] = [_number(value) for value in values.split(",")]
             continue
         name = name.replace("-", "_")
         if name not in field_names():
             hint = did_you_mean(name, field_names())
             raise ValueError(f"{flag}: no field {name!r}.{hint} Settings go to --set")
-        found[name] = [_typed(name, hints[name], value) for value in values.split(",")]
-    return found
+        parsed[name] = [_typed(name, hints[name], value) for value in values.split(",")]
+    return parsed
 
 
 def _typed(name: str, hint: Any, text: str) -> Any:

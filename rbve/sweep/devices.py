@@ -1,8 +1,6 @@
 """Work on all devices of this process, a thread each."""
 
-from __future__ import annotations
-
-import queue
+import collections
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,9 +17,7 @@ def on_all_devices(work: Callable[[Any], None], items: Sequence[Any], each: int 
     asks them to stop (rbve/stopping.py) and waits until they have.
     """
     backend.prepare()
-    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    for item in items:
-        waiting.put(item)
+    waiting = collections.deque(items)
     errors: list[BaseException] = []
 
     def serve(device: jax.Device, ended: threading.Event) -> None:
@@ -29,8 +25,8 @@ def on_all_devices(work: Callable[[Any], None], items: Sequence[Any], each: int 
             with jax.default_device(device):
                 while not errors:
                     try:
-                        item = waiting.get_nowait()
-                    except queue.Empty:
+                        item = waiting.popleft()
+                    except IndexError:
                         return
                     work(item)
         except BaseException as error:
@@ -40,10 +36,8 @@ def on_all_devices(work: Callable[[Any], None], items: Sequence[Any], each: int 
 
     local = jax.local_devices()
     devices = local[: len(local) // each * each : each][: max(1, len(items))]
-    threads: list[tuple[threading.Thread, threading.Event]] = []
-    for device in devices:
-        ended = threading.Event()
-        threads.append((threading.Thread(target=serve, args=(device, ended)), ended))
+    ends = [(device, threading.Event()) for device in devices]
+    threads = [(threading.Thread(target=serve, args=each), each[1]) for each in ends]
 
     def wait() -> None:
         # Not Thread.join(): interrupted by a signal, it takes a thread for ended that is not.

@@ -1,7 +1,5 @@
 """From what a user asks for to a list of jobs: every combination, in a stable order."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools
@@ -23,10 +21,8 @@ _FASTEST = {"learning_rate": 1, "path": 2, "seed": 3}
 
 
 def jobs(base: Spec, vary: Mapping[str, Sequence[Any]]) -> list[Spec]:
-    """Every combination of the values of fields and settings, in a stable order.
-
-    With several algorithms, each takes the settings that it knows.
-    """
+    """Every combination of the values of fields and settings, in a stable order. With several
+    algorithms, each takes the settings that it knows."""
     fields = layout_of().part_of
     own = {name: values for name, values in vary.items() if name in fields}
     names = own.pop("algorithm", [base.algorithm])
@@ -35,30 +31,25 @@ def jobs(base: Spec, vary: Mapping[str, Sequence[Any]]) -> list[Spec]:
     settings = {name: values for name, values in vary.items() if name not in fields}
     settings |= {name: [value] for name, value in base.settings.items() if name not in settings}
     base = dataclasses.replace(base, settings={})
-    return [
-        base.varied(algorithm=algorithm, settings=chosen, **dict(zip(varied, values, strict=True)))
-        for algorithm, chosen in _combinations(names, settings)
-        for values in itertools.product(*varied.values())
-    ]
-
-
-def _combinations(
-    names: Sequence[str], settings: Mapping[str, Sequence[Any]]
-) -> list[tuple[str, dict[str, Any]]]:
-    """Algorithms with every combination of the settings each of them knows."""
-    result = []
+    chosen: list[tuple[str, dict[str, Any]]] = []  # algorithms and settings that they know
     unknown = dict(settings)
     for algorithm in names:
         loaded = algorithms.load(algorithm)
         known = {*loaded.config._fields, *loaded.options.__dataclass_fields__}
         mine = {name: values for name, values in settings.items() if name in known}
         unknown = {name: values for name, values in unknown.items() if name not in known}
-        for choice in itertools.product(*mine.values()):
-            result.append((algorithm, dict(zip(mine, choice, strict=True))))
-    if unknown:
-        # One algorithm's own error names the nearest setting.
-        return [(names[0], {name: values[0] for name, values in unknown.items()})]
-    return result
+        chosen += [(algorithm, choice) for choice in _product(mine)]
+    if unknown:  # one algorithm's own error names the nearest setting
+        chosen = [(names[0], {name: values[0] for name, values in unknown.items()})]
+    return [
+        base.varied(algorithm=algorithm, settings=own, **fields)
+        for algorithm, own in chosen
+        for fields in _product(varied)
+    ]
+
+
+def _product(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
 
 
 def identified(job: Spec, dataset: Dataset) -> Spec:
@@ -75,24 +66,21 @@ def identified(job: Spec, dataset: Dataset) -> Spec:
     origin = json.dumps(made, sort_keys=True) if made else replicate
     group = job.group or hashlib.sha256(origin.encode()).hexdigest()[:12]
     kept = {name: getattr(job.data, name) for name in ("keep", "side", "action")}
-    usual = DataRef()
-    words = [f"{name}={value}" for name, value in kept.items() if value != getattr(usual, name)]
+    words = [f"{name}={value}" for name, value in kept.items() if value != getattr(DataRef, name)]
     label = job.group if job.replicate else " ".join([group, *words])
     return job.varied(group=label, replicate=replicate).resolved(dataset.obs_shape)
 
 
 def evaluation_env(data: Sequence[Path], env: str) -> tuple[str | None, list[str]]:
     """Where to evaluate: the named environment, or the one the data was recorded in; and notes."""
-    if env == "none":
-        return None, []
     if env != "auto":
-        return env, []
-    found = [_recorded_in(path) for path in data]
-    if len({name for name, _ in found}) > 1:
+        return None if env == "none" else env, []
+    recorded = [_recorded_in(path) for path in data]
+    if len({name for name, _ in recorded}) > 1:
         raise ValueError(
             "the datasets come from different environments; train them one by one, or name --env"
         )
-    return found[0][0], [note for _, note in found if note]
+    return recorded[0][0], [note for _, note in recorded if note]
 
 
 def _recorded_in(path: Path) -> tuple[str | None, str]:
@@ -100,17 +88,13 @@ def _recorded_in(path: Path) -> tuple[str | None, str]:
     about = load(path, "native", verify=False).provenance
     try:
         name = envs.named_in_file(about.get("env"), path, about.get("env_settings"))
-        if name and about.get("format") == "minari":
-            _playable(name, path)  # others recorded there, maybe what no adapter here can show
     except envs.NotHere as error:
         return None, f"{error}; nothing is evaluated (name an environment with --env)"
+    if name and about.get("format") == "minari":
+        try:  # others recorded there, maybe what no adapter here can show
+            world = envs.load(name)
+        except (ValueError, ImportError) as error:
+            return None, f"{path}: {error}; nothing is evaluated (name an environment with --env)"
+        if not isinstance(world, Env):
+            world.close()
     return name, ""
-
-
-def _playable(name: str, path: Path) -> None:
-    try:
-        world = envs.load(name)
-    except (ValueError, ImportError) as error:
-        raise envs.NotHere(f"{path}: {error}") from error
-    if not isinstance(world, Env):
-        world.close()

@@ -5,8 +5,6 @@ A bundle is a JSON file and its results are the folders of its jobs, so that who
 folder and resumes from it: how jobs are bundled, and where they run, changes nothing in the rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,18 +34,16 @@ class Bundle(NamedTuple):
 
     @property
     def name(self) -> str:
-        """A hash of its jobs."""
         return hashlib.sha256(" ".join(job.id for job in self.jobs).encode()).hexdigest()[:12]
 
     def write(self, folder: Path) -> Path:
-        """The file that a worker runs."""
         file = folder / f"{self.name}.json"
         jobs = [job.to_json() for job in self.jobs]
         write_json(file, {"jobs": jobs, "devices": self.devices})
         return file
 
     @staticmethod
-    def read(file: Path) -> Bundle:
+    def read(file: Path) -> "Bundle":
         content = read_json(file)
         schema.check(content, _FILE, f"{file}: not a bundle of jobs")
         try:
@@ -67,7 +63,6 @@ class Stores:
     _views: dict[DataRef, Dataset] = field(default_factory=dict)
 
     def of(self, ref: DataRef) -> Dataset:
-        """What a job keeps of its store."""
         if ref not in self._views:
             if ref.path not in self.opened:
                 self.opened[ref.path] = load(ref.path, verify=_VERIFIED)
@@ -78,26 +73,20 @@ class Stores:
 def bundles(
     jobs: Sequence[Spec], out: Path, stores: Stores, workers: int, devices: int = 1
 ) -> list[Bundle]:
-    """Jobs without a finished run in `out`, each once, cut so that every worker has some.
-
-    Jobs share a bundle if they have one program and one kind of data.
-    """
+    """Jobs without a finished run in `out`, each once, cut so that every worker has some. Jobs
+    share a bundle if they have one program and one kind of data."""
     programs: dict[Any, list[Spec]] = {}
     for job in {job.id: job for job in jobs}.values():
         data = stores.of(job.data)  # opened for finished ones too: a store that is gone is told
-        if not is_finished(out / job.id):
-            programs.setdefault((job.program, _shapes(job, data)), []).append(job)
+        if is_finished(out / job.id):
+            continue
+        shapes: tuple[Any, ...] = (transition_items(data, 1), data.features)
+        if job.network.memory and not job.sampling.sequence:
+            # Sequences as long as the longest episode; to pad to a longer one changes low bits.
+            shapes = (*shapes, longest_episode(job.load_algorithm().keep(data)))
+        programs.setdefault((job.program, shapes), []).append(job)
     if len(programs) >= 2 * workers:
         parts = list(programs.values())
     else:
         parts = [members[k::workers] for members in programs.values() for k in range(workers)]
     return [Bundle(tuple(part), devices) for part in parts if part]
-
-
-def _shapes(spec: Spec, data: Dataset) -> Any:
-    """What shapes the arrays of a program beside its Spec."""
-    if not spec.network.memory or spec.sampling.sequence:
-        return transition_items(data, 1), data.features
-    # Sequences as long as the longest episode; padding to a longer one would change low bits.
-    longest = longest_episode(spec.load_algorithm().keep(data))
-    return transition_items(data, 1), data.features, longest

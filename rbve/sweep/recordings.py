@@ -3,8 +3,6 @@
 OUT/data/<env>-<noise>[-expert-<ε>][-script-<ε>][-r2d2]/<seed>
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,10 +22,9 @@ class Recording:
 
     def folder(self, out: Path) -> Path:
         name = f"{self.env.replace(':', '-')}-{self.noise:g}"
-        if self.expert is not None:
-            name += f"-expert-{self.expert:g}"
-        if self.script is not None:
-            name += f"-script-{self.script:g}"
+        for player in ("expert", "script"):
+            epsilon = getattr(self, player)
+            name += "" if epsilon is None else f"-{player}-{epsilon:g}"
         name += "-r2d2" * self.memory
         return out / "data" / name / str(self.seed)
 
@@ -38,6 +35,6 @@ class Recording:
         return f"{self.episodes:,} episodes"
 
     @property
-    def online(self) -> Recording:
+    def online(self) -> "Recording":
         """The recording whose best snapshot is the expert."""
         return replace(self, expert=None)

@@ -1,7 +1,5 @@
 """Jobs by the hand of an executor: plan, run, and one line about what could not be trained."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from rbve.spec import Spec
 from rbve.sweep.executors import DEFAULT, EXECUTORS
 from rbve.sweep.plan import Stores, bundles
 from rbve.sweep.worker import OnProgress
-from rbve.training.parallel import check
+from rbve.training.run import check_devices
 
 
 def run_jobs(
@@ -25,21 +23,11 @@ def run_jobs(
     devices: int = 1,
     executor: str = DEFAULT,
 ) -> list[Path]:
-    """Train every job that is not finished.
+    """Train every job that is not finished, equal ones once; returns their folders, in order.
 
-    Args:
-        jobs: What to train; equal ones are trained once.
-        out: Folder of the runs, one sub-folder each; what is there is resumed.
-        on_progress: Called after every interval of every job.
-        datasets: Opened stores by path, for data that is not on disk.
-        devices: Over how many every job's batches are split.
-        executor: One of rbve/sweep/executors.
-
-    Returns:
-        The jobs' folders, in order.
-
-    Raises:
-        ValueError: A job cannot be trained so; or some could not be, after all others were.
+    What is in a job's folder, below `out`, is resumed. `datasets` are opened stores by path, for
+    data that is not on disk; over `devices` every job's batches are split. ValueError where a job
+    cannot be trained so, or, after all others were, where some could not be.
     """
     chosen = EXECUTORS.load(executor)
     if datasets and not getattr(chosen, "IN_PROCESS", False):
@@ -50,7 +38,7 @@ def run_jobs(
     backend.prepare(devices)
     jobs = [job.resolved() for job in jobs]
     for job in jobs:
-        check(devices, jax.local_device_count(), job.sampling.batch_size)
+        check_devices(devices, jax.local_device_count(), job.sampling.batch_size)
         if devices > 1 and job.network.memory:
             raise ValueError("batches of sequences are not split; leave --devices out with memory")
     stores = Stores(dict(datasets or {}))

@@ -10,8 +10,6 @@ every interval of a job and {"note"} where users are to read something. It ends 
 143  SIGTERM, or with --until-eof the end of its input: it has saved, and can be started again
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -37,14 +35,12 @@ PROGRESS = ".progress"  # suffix
 
 def run_bundle(bundle: Bundle, out: Path, on_progress: OnProgress, stores: Stores) -> None:
     """Train its jobs into OUT/<job>, resuming what is there."""
-    jobs = bundle.jobs
-    datasets = [stores.of(job.data) for job in jobs]
-    folders = [out / job.id for job in jobs]
-    train_members(jobs, datasets, folders, on_progress, devices=bundle.devices)
+    datasets = [stores.of(job.data) for job in bundle.jobs]
+    folders = [out / job.id for job in bundle.jobs]
+    train_members(bundle.jobs, datasets, folders, on_progress, devices=bundle.devices)
 
 
 def main() -> int:
-    """The process; returns its exit code."""
     parser = argparse.ArgumentParser(description="Run one bundle of jobs.")
     parser.add_argument("bundle", type=Path, help="file of jobs, as an executor writes it")
     parser.add_argument("out", type=Path, help="folder for the runs")
@@ -80,6 +76,9 @@ def _run_file(file: Path, out: Path) -> None:
             progress.write(json.dumps(line) + "\n")
             progress.flush()
 
+        def tell(each: Progress) -> None:
+            write(job=each.job.id, step=each.step, metrics=each.metrics)
+
         def note(message: Any, category: type[Warning], *place: Any) -> None:
             if issubclass(category, UserWarning):
                 write(note=str(message))
@@ -88,12 +87,7 @@ def _run_file(file: Path, out: Path) -> None:
 
         with warnings.catch_warnings():
             usual, warnings.showwarning = warnings.showwarning, note  # type: ignore[assignment]
-            run_bundle(
-                bundle,
-                out,
-                lambda each: write(job=each.job.id, step=each.step, metrics=each.metrics),
-                Stores(),
-            )
+            run_bundle(bundle, out, tell, Stores())
 
 
 def _stop_at_eof() -> None:

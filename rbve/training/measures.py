@@ -1,15 +1,11 @@
-"""What rows say of a run: facts of its data, means over its updates, its final figures."""
-
-from __future__ import annotations
+"""What rows say of a run: facts of its data."""
 
 from typing import Any
-
-import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.envs._atari_games import with_reference
 from rbve.parts import DataRef
-from rbve.upgrade import upgraded
+from rbve.rows import upgraded
 
 SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")  # for tables
 # Of a recording's provenance, which draw it is and what came of it; the rest says how it was made.
@@ -71,9 +67,3 @@ def origin(policy: dict[str, Any]) -> dict[str, Any]:
     if isinstance(job.get("data"), dict):
         job["data"] = {k: v for k, v in job["data"].items() if k not in ("path", "keep_seed")}
     return {"job": job} | {name: policy[name] for name in ("from", "step") if name in policy}
-
-
-def mean_metrics(sums: dict[str, Any], updates: int) -> dict[str, float]:
-    means = {name: float(np.mean(value)) / max(updates, 1) for name, value in sums.items()}
-    means["grad_norm"] = float(np.sqrt(means.pop("grad_norm2")))
-    return means

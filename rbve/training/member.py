@@ -1,7 +1,5 @@
 """One member of a program: its state, its rows and its files."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path
@@ -17,30 +15,26 @@ from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.evaluation.follow import POLICY as POLICY
 from rbve.evaluation.follow import offer
-from rbve.evaluation.offline_case import OfflineCase, evaluate_offline, offline_facts
-from rbve.evaluation.record import Evaluation, Figures, final_rows
+from rbve.evaluation.metric import OfflineCase, evaluate_offline, offline_facts
+from rbve.evaluation.rollout import Evaluation, Figures, final_rows
 from rbve.policy import Policy
 from rbve.policy.trained import averaged
 from rbve.rows import FINISHED, Row, RowFile
 from rbve.spec import Spec
 from rbve.tensors import read_tensors, write_tensors
 from rbve.training.batches.table import Table
-from rbve.training.measures import facts, mean_metrics
+from rbve.training.measures import facts
 from rbve.training.stream import Stream
-from rbve.training.update import Member, Program, TrainState, member_keys
+from rbve.training.update import Member, Program, member_keys
 
 CHECKPOINT = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"  # the one before it, should it be damaged
 SUMS = "sums."  # opens the names of sums of metrics, in a checkpoint between two rows
 
 INFO = {
-    "job": dict,
-    "step": int,
-    "finished": bool,
-    "rows": int,
-    "rows_crc32": int,
+    "job": dict, "step": int, "finished": bool, "rows": int, "rows_crc32": int,
     "evaluations": [{"*": [float]}],  # (value, n) each
-}
+}  # fmt: skip
 
 
 class Damaged(ValueError):
@@ -69,21 +63,11 @@ def read_checkpoint(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 class MemberRun:
-    """One job's state, rows and files."""
-
     def __init__(
-        self,
-        job: Spec,
-        dataset: Dataset,
-        folder: Path,
-        program: Program,
-        table: Table,
-        index: int,
+        self, job: Spec, dataset: Dataset, folder: Path, program: Program, table: Table, index: int
     ) -> None:
         self.job, self.dataset, self.folder, self.program = job, dataset, folder, program
-        self.index = index  # in the table
         key_weights, key_updates, _ = member_keys(job.seed)
-        config = job.load_config()
         self.inputs = Member(
             key=key_updates,
             offset=jnp.int32(table.offset[index]),
@@ -91,7 +75,7 @@ class MemberRun:
             g_scale=jnp.float32(table.g_scale[index]),
             learning_rate=jnp.float32(job.optimiser.learning_rate),
             target_period=jnp.int32(job.optimiser.target_period),
-            config=jax.tree.map(jnp.float32, config),
+            config=jax.tree.map(jnp.float32, job.load_config()),
         )
         self.columns = table.columns[index]
         self.state = program.init(key_weights)
@@ -152,20 +136,15 @@ class MemberRun:
             raise Damaged(str(error)) from None
         self.state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
         self.step, self.finished = info["step"], info["finished"]
-        sums = {
-            name.removeprefix(SUMS): jnp.asarray(value)
-            for name, value in arrays.items()
-            if name.startswith(SUMS)
-        }
-        self.sums = sums or None
+        names = [name for name in arrays if name.startswith(SUMS)]
+        self.sums = {name.removeprefix(SUMS): jnp.asarray(arrays[name]) for name in names} or None
         self.evaluations = [
             {name: (value, n) for name, (value, n) in each.items()} for each in info["evaluations"]
         ]
         if self.finished and not is_finished(self.folder):
-            self.policy(self.state).save(self.folder / POLICY)
+            self.policy().save(self.folder / POLICY)
 
     def is_behind(self, until: int) -> bool:
-        """Whether updates are left to do before that step."""
         return int(self.state.step) < until and int(self.state.diverged_at) < 0
 
     def sums_so_far(self) -> Any:
@@ -182,10 +161,9 @@ class MemberRun:
         state, sums, plan = self.state, self.sums, self.job.evaluation
         diverged = int(state.diverged_at)
         updates = (diverged if diverged >= 0 else until) - self.step
-        rows = [
-            Row(until, f"train/{name}", value, updates)
-            for name, value in mean_metrics(sums, updates).items()
-        ]
+        means = {name: float(np.mean(value)) / max(updates, 1) for name, value in sums.items()}
+        means["grad_norm"] = float(np.sqrt(means.pop("grad_norm2")))
+        rows = [Row(until, f"train/{name}", value, updates) for name, value in means.items()]
         if evaluation is not None:
             figures = evaluation.figures(self.facts)
             self.evaluations = [*self.evaluations, figures][-plan.final_evaluations :]
@@ -197,31 +175,26 @@ class MemberRun:
         if self.finished:
             last = averaged(self.job.steps, plan.every, plan.final_evaluations)
             rows += final_rows(until, self.evaluations[-last:])
-            rows += evaluate_offline(self.offline_case(state), until)
+            case = OfflineCase(
+                self.dataset,
+                self.job.view,
+                self.columns,
+                self.job.sampling.batch_size,
+                lambda picked: self.program.chosen_values(state.params, picked, self.inputs),
+                self.program.algorithm.values,
+            )
+            rows += evaluate_offline(case, until)
             rows.append(Row(until, FINISHED, 1.0, 1))
         self.rows.append(rows)
         if self.finished:
-            self.policy(state).save(self.folder / POLICY)
+            self.policy().save(self.folder / POLICY)
         self.save()
-        offer(self.folder, self.policy(state), until)
+        offer(self.folder, self.policy(), until)
         return {row.metric: row.value for row in rows}
 
-    def offline_case(self, state: TrainState) -> OfflineCase:
-        """For evaluations that need no environment."""
-        return OfflineCase(
-            self.dataset,
-            self.job.view,
-            self.columns,
-            self.job.sampling.batch_size,
-            lambda picked: self.program.chosen_values(state.params, picked, self.inputs),
-            self.program.algorithm.values,
-        )
-
     def save(self) -> None:
-        leaves = jax.tree.leaves(self.state)
-        sums = self.sums or {}
-        tensors = {f"state.{k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
-        tensors |= {f"{SUMS}{name}": np.asarray(value) for name, value in sums.items()}
+        held = {f"state.{k}": leaf for k, leaf in enumerate(jax.tree.leaves(self.state))}
+        held |= {f"{SUMS}{name}": value for name, value in (self.sums or {}).items()}
         info = {
             "job": self.job.to_json(),
             "step": self.step,
@@ -233,31 +206,29 @@ class MemberRun:
         file = self.folder / CHECKPOINT
         if file.exists():  # killed before the next line, the run goes on from the previous one
             os.replace(file, self.folder / PREVIOUS)
-        write_tensors(file, tensors, info)
+        write_tensors(file, {name: np.asarray(value) for name, value in held.items()}, info)
 
-    def policy(self, state: TrainState) -> Policy:
+    def policy(self) -> Policy:
+        state, own, data = self.state, self.job.network, self.dataset
         diverged = int(state.diverged_at)
+        stacked = data.features is None
         return Policy(
             algorithm=self.program.algorithm,
             options=self.program.options,
             config=self.job.load_config(),
             network=self.program.unravel(state.params),
-            obs_shape=(
-                self.dataset.obs_shape
-                if self.dataset.features is not None
-                else input_shape(self.dataset, self.job.network.stack)
-            ),
-            actions=self.dataset.actions,
-            hidden=self.job.network.hidden,
-            torso=self.job.network.torso,
-            memory=self.job.network.memory,
-            rescaled=self.job.network.rescale,
-            masked=self.dataset.legal is not None,
+            obs_shape=input_shape(data, own.stack) if stacked else data.obs_shape,
+            actions=data.actions,
+            hidden=own.hidden,
+            torso=own.torso,
+            memory=own.memory,
+            rescaled=own.rescale,
+            masked=data.legal is not None,
             info={
                 "job": self.job.to_json(),
                 "step": int(state.step),
                 "facts": self.facts,
                 **({"diverged_at": diverged} if diverged >= 0 else {}),
             },
-            features=self.dataset.features,
+            features=data.features,
         )

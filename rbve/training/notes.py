@@ -1,7 +1,5 @@
 """What one should know of data before training on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A preset holds fields of `rbve train` and is what they are where no flag says ot
 leaves it to the data how many frames have to be joined.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

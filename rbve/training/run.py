@@ -4,18 +4,19 @@ Every member has a folder of its own: rows.jsonl, checkpoint.safetensors and, at
 policy.safetensors. Whatever the members' company, a member's folder is the same.
 """
 
-from __future__ import annotations
-
+import functools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from rbve import stopping
 from rbve.data.dataset import Dataset
@@ -31,18 +32,78 @@ from rbve.training.member import POLICY as POLICY
 from rbve.training.member import Damaged, MemberRun
 from rbve.training.member import is_finished as is_finished
 from rbve.training.notes import weight_notes
-from rbve.training.parallel import Team, team
 from rbve.training.stream import Stream
 from rbve.training.update import DRAWS, Program, TrainState, make_program
 from rbve.training.work import check_work
+from rbve.types import Tree
 
 SECONDS_PER_CALL = 1.0  # about, of a device; work can be stopped between two
 Advance = Callable[[Sequence[MemberRun], int], None]
 
 
-class Progress(NamedTuple):
-    """Told after every interval of every member."""
+@dataclass(frozen=True)
+class Team:
+    """Devices that share a run: the batch is split, all else is the same on each.
 
+    The compiler adds the sums over devices, so a loss and its batch statistics (the mean return in
+    the ranking weights) see the whole batch, and a run gives the same parameters but for rounding.
+    """
+
+    devices: tuple[jax.Device, ...]
+
+    def placed(self, *axes: str | None) -> NamedSharding:
+        """On all devices alike, or split along the axis called batch."""
+        return NamedSharding(Mesh(np.array(self.devices), ("batch",)), PartitionSpec(*axes))
+
+    def split(self, tree: Tree) -> Tree:
+        """Inside a program: arrays (B, ...) are worked on in parts."""
+        if len(self.devices) == 1:
+            return tree
+        return jax.lax.with_sharding_constraint(tree, self.placed("batch"))
+
+    def compiled(self, advance: Callable[..., Any], *axes: str | None) -> Callable[..., Any]:
+        """advance(state, rows, member, until, sums) as a program; `axes` say how the rows are
+        split."""
+        program = jax.jit(advance, donate_argnums=(0, 4))
+        if len(self.devices) == 1:
+            return program
+
+        def run(state: Any, rows: Any, member: Any, until: int, sums: Any) -> Any:
+            state, member, sums = self.everywhere((state, member, sums))
+            return program(state, jax.device_put(rows, self.placed(*axes)), member, until, sums)
+
+        return run
+
+    def everywhere(self, tree: Tree) -> Tree:
+        if len(self.devices) == 1:
+            return jax.tree.map(jnp.asarray, tree)
+        return jax.device_put(tree, self.placed())
+
+    def home(self, tree: Tree) -> Tree:
+        """Back on the first device, where evaluation and files expect it."""
+        return tree if len(self.devices) == 1 else jax.device_put(tree, self.devices[0])
+
+
+def team(count: int, batch_size: int) -> Team:
+    """`count` devices from the one this thread uses by default on."""
+    local = jax.local_devices()
+    chosen = jax.config.values.get("jax_default_device")
+    first = local.index(chosen) if isinstance(chosen, jax.Device) else 0
+    check_devices(count, len(local) - first, batch_size)
+    return Team(tuple(local[first : first + count]))
+
+
+def check_devices(count: int, available: int, batch_size: int) -> None:
+    if not 1 <= count <= available:
+        raise ValueError(f"devices must lie in [1, {available}], as many as there are; got {count}")
+    if batch_size % count:
+        raise ValueError(
+            f"a batch of {batch_size} cannot be split evenly over {count} devices; choose another "
+            "--batch-size or --devices 1"
+        )
+
+
+class Progress(NamedTuple):
     job: Spec
     step: int
     metrics: dict[str, float]
@@ -87,7 +148,19 @@ def train_members(
             check_work(spec, program.work(left[0].inputs), table.items.rows)
         advance = stack.enter_context(advancing(program, members, table, group, vectorise))
         try:
-            run_to_the_end(spec, members, advance, evaluate, on_progress)
+            for until in boundaries(spec):
+                active = [each for each in members if each.step < until and not each.finished]
+                advance(active, until)
+                evaluations = []
+                for member in active:
+                    stopping.check()
+                    evaluations.append(evaluate(member, until))
+                for member, evaluation in zip(active, evaluations, strict=True):
+                    metrics = member.record(evaluation, until)
+                    if (stream := member.stream) is not None:
+                        # Told, never written: rows stay the same on any machine.
+                        metrics["wait_share"] = stream.waited / max(stream.total, 1e-9)
+                    on_progress(Progress(member.job, until, metrics))
         except Stopped:
             for member in members:
                 member.pause()
@@ -107,28 +180,6 @@ def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:
     return transition_table(datasets, spec.view, bootstrap, spec.network.stack, where)
 
 
-def run_to_the_end(
-    spec: Spec,
-    members: Sequence[MemberRun],
-    advance: Advance,
-    evaluate: Callable[..., Any],
-    on_progress: Callable[[Progress], None],
-) -> None:
-    for until in boundaries(spec):
-        active = [member for member in members if member.step < until and not member.finished]
-        advance(active, until)
-        evaluations = []
-        for member in active:
-            stopping.check()
-            evaluations.append(evaluate(member, until))
-        for member, evaluation in zip(active, evaluations, strict=True):
-            metrics = member.record(evaluation, until)
-            if member.stream is not None:
-                # Told, never written: rows say what was learned, and stay the same on any machine.
-                metrics["wait_share"] = member.stream.waiting.share
-            on_progress(Progress(member.job, until, metrics))
-
-
 def boundaries(spec: Spec) -> list[int]:
     return [*range(spec.evaluation.every, spec.steps, spec.evaluation.every), spec.steps]
 
@@ -146,89 +197,59 @@ def advancing(
     It takes calls of a second or so, between which the work can be stopped; in how many calls the
     updates are done changes nothing.
     """
+    streams, pace = [], Pace()
     if table.store is not None:
         if vectorise is None:
             vectorise = jax.default_backend() != "cpu" and len(group.devices) == 1
         rows = group.everywhere(table.store)
-        yield (
-            advance_together(program, rows)
-            if vectorise
-            else in_turn(in_memory(program, rows, group))
-        )
-        return
-    spec = members[0].job if members else None
-    streams = []
+        if vectorise:
+            together = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None, 0)))
+            yield functools.partial(advance_together, together, rows, pace)
+            return
+        compiled = group.compiled(program.advance)
+    else:
+        compiled = group.compiled(program.advance_given, None, "batch")
+
+    def some_updates(member: MemberRun, until: int) -> tuple[TrainState, Any]:
+        if member.stream is not None:
+            return group.home(member.stream.advance(compiled, member.state, member.sums_so_far()))
+        with pace.measured(int(member.state.step), until) as stop:
+            result = compiled(member.state, rows, member.inputs, stop, member.sums_so_far())
+            return jax.block_until_ready(group.home(result))
+
+    def in_turn(active: Sequence[MemberRun], until: int) -> None:
+        for member in active:
+            while member.is_behind(until):
+                stopping.check()
+                member.state, member.sums = some_updates(member, until)
+
     try:
-        for member in members:
-            if spec is not None and not member.finished:
-                member.stream = Stream(
-                    table.columns[member.index],
-                    member.inputs,
-                    spec.sampling.batch_size,
-                    int(member.state.step),
-                    boundaries(spec),
-                    len(members),
-                )
+        for member in members if table.store is None else ():
+            if not member.finished:
+                batch, ends = members[0].job.sampling.batch_size, boundaries(members[0].job)
+                step, many = int(member.state.step), len(members)
+                member.stream = Stream(member.columns, member.inputs, batch, step, ends, many)
                 streams.append(member.stream)
-        yield in_turn(from_disk(program, group))
+        yield in_turn
     finally:
         for stream in streams:
             stream.close()
 
 
-def in_turn(advance_some: Callable[[MemberRun, int], tuple[TrainState, Any]]) -> Advance:
-    """One member after the other, some updates at a time."""
-
-    def advance(members: Sequence[MemberRun], until: int) -> None:
-        for member in members:
-            while member.is_behind(until):
-                stopping.check()
-                member.state, member.sums = advance_some(member, until)
-
-    return advance
-
-
-def in_memory(program: Program, rows: Any, group: Team) -> Callable[..., Any]:
-    compiled = group.compiled(program.advance)
-    pace = Pace()
-
-    def advance_some(member: MemberRun, until: int) -> tuple[TrainState, Any]:
-        with pace.measured(int(member.state.step), until) as stop:
-            result = compiled(member.state, rows, member.inputs, stop, member.sums_so_far())
-            return jax.block_until_ready(group.home(result))
-
-    return advance_some
-
-
-def from_disk(program: Program, group: Team) -> Callable[..., Any]:
-    compiled = group.compiled(program.advance_given, None, "batch")
-
-    def advance_some(member: MemberRun, until: int) -> tuple[TrainState, Any]:
-        if member.stream is None:
-            raise RuntimeError("a member whose rows stay on disk has no stream of batches")
-        return group.home(member.stream.advance(compiled, member.state, member.sums_so_far()))
-
-    return advance_some
-
-
-def advance_together(program: Program, rows: Any) -> Advance:
-    compiled = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None, 0)))
-    pace = Pace()
-
-    def advance(members: Sequence[MemberRun], until: int) -> None:
-        if not members:
-            return
-        inputs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(m.inputs for m in members))
-        while behind := [int(m.state.step) for m in members if m.is_behind(until)]:
-            stopping.check()
-            given = [(member.state, member.sums_so_far()) for member in members]
-            states, sums = jax.tree.map(lambda *leaves: jnp.stack(leaves), *given)
-            with pace.measured(min(behind), until) as stop:
-                result = jax.block_until_ready(compiled(states, rows, inputs, stop, sums))
-            for k, member in enumerate(members):
-                member.state, member.sums = jax.tree.map(lambda leaf, k=k: leaf[k], result)
-
-    return advance
+def advance_together(
+    compiled: Any, rows: Any, pace: "Pace", members: Sequence[MemberRun], until: int
+) -> None:
+    if not members:
+        return
+    inputs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(m.inputs for m in members))
+    while behind := [int(m.state.step) for m in members if m.is_behind(until)]:
+        stopping.check()
+        carried = [(member.state, member.sums_so_far()) for member in members]
+        states, sums = jax.tree.map(lambda *leaves: jnp.stack(leaves), *carried)
+        with pace.measured(min(behind), until) as stop:
+            result = jax.block_until_ready(compiled(states, rows, inputs, stop, sums))
+        for k, member in enumerate(members):
+            member.state, member.sums = jax.tree.map(lambda leaf, k=k: leaf[k], result)
 
 
 class Pace:
@@ -256,16 +277,9 @@ def evaluating(spec: Spec, dataset: Dataset) -> Iterator[Callable[[MemberRun, in
     if own.env is None:
         yield lambda member, until: None
         return
-    plan = EvaluationPlan(
-        own.eval_episodes,
-        own.eval_epsilon,
-        spec.view.gamma,
-        spec.view.clip_rewards,
-        legal=own.legal,
-    )
+    played = (own.eval_episodes, own.eval_epsilon)
+    plan = EvaluationPlan(*played, spec.view.gamma, spec.view.clip_rewards, legal=own.legal)
     remedy = "add --legal all to evaluate as if all were, or --env none to evaluate nothing"
     needs = Interface.of_data(dataset, spec.network.stack)
     with open_evaluator(own.env, plan, needs, remedy) as evaluator:
-        yield lambda member, until: evaluator.play(
-            member.policy(member.state), member.job.seed, until
-        )
+        yield lambda member, until: evaluator.play(member.policy(), member.job.seed, until)

@@ -4,13 +4,10 @@ Which rows update k sees depends on the seed and k alone, as in memory, so a run
 equals one that never stopped.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve.data.readahead import ReadAhead
-from rbve.training.batches import Columns
 from rbve.training.update import DRAWS, Member, TrainState, draw
 
 CHUNK_BYTES = 1 << 25  # of batches handed over at once, about
@@ -35,24 +31,12 @@ class Chunk(NamedTuple):
     batches: Any  # picked items (K, B, ...); beyond stop − start they repeat
 
 
-@dataclass
-class Waiting:
-    """How long updates waited for batches."""
-
-    seconds: float = 0.0
-    total: float = 0.0
-
-    @property
-    def share(self) -> float:
-        return self.seconds / max(self.total, 1e-9)
-
-
 class Stream:
     """The batches of one member from `step` on, cut at the given boundaries."""
 
     def __init__(
         self,
-        columns: Columns,
+        columns: Any,
         member: Member,
         batch_size: int,
         step: int,
@@ -60,7 +44,7 @@ class Stream:
         streams: int = 1,
     ) -> None:
         """`streams` run at once and share the memory for batches."""
-        self.waiting = Waiting()
+        self.waited = self.total = 0.0  # seconds that updates waited for batches, and took in all
         self.member = member
         self._columns, self._batch = columns, batch_size
         one = columns.pick(np.zeros(batch_size, np.int64))
@@ -88,34 +72,27 @@ class Stream:
 
     def _rows(self, step: int) -> Iterator[np.ndarray]:
         """Row numbers (B,) of update `step`, then of the ones after it."""
-        key = jax.random.split(self.member.key)[0]
-        size = self.member.size
-
-        @jax.jit
-        def blocks(first: Any) -> Any:
-            numbers = first + jnp.arange(BLOCKS_AT_ONCE)
-            return jax.vmap(lambda block: draw(key, block, size, self._batch))(numbers)
-
-        block = step // DRAWS
-        skip = step % DRAWS
+        key, size = jax.random.split(self.member.key)[0], self.member.size
+        blocks = jax.jit(jax.vmap(lambda block: draw(key, block, size, self._batch)))
+        block, skip = divmod(step, DRAWS)
         while True:
-            drawn = np.asarray(blocks(block)).reshape(-1, self._batch)
+            numbers = block + jnp.arange(BLOCKS_AT_ONCE)
+            drawn = np.asarray(blocks(numbers)).reshape(-1, self._batch)
             yield from drawn[skip:]
             block, skip = block + BLOCKS_AT_ONCE, 0
 
     def advance(
         self, compiled: Callable[..., Any], state: TrainState, sums: Any
     ) -> tuple[TrainState, Any]:
-        """The updates of the next chunk of batches."""
         began = time.monotonic()
         chunk = next(self._chunks)
-        self.waiting.seconds += time.monotonic() - began
+        self.waited += time.monotonic() - began
         if chunk.start != int(state.step):
             raise RuntimeError(f"batches of update {chunk.start} came at update {int(state.step)}")
         state, sums = compiled(state, chunk.batches, self.member, chunk.stop, sums)
         # Waiting here keeps one chunk on the device, and the thread's measure honest.
         jax.block_until_ready(state.step)
-        self.waiting.total += time.monotonic() - began
+        self.total += time.monotonic() - began
         return state, sums
 
     def close(self) -> None:

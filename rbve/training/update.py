@@ -4,21 +4,18 @@ The loop is a pure function of (state, table, member): which rows update k sees 
 and k alone, so a run stopped anywhere and resumed equals one that never stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from rbve import ops
 from rbve.algorithms import Algorithm
 from rbve.networks import Network, build, flattened
 from rbve.spec import Spec
-from rbve.training.batches import Items
-from rbve.training.losses import checked_loss
 from rbve.training.optimisers import make_optimiser
 from rbve.training.work import LARGE, Work, of_program
 from rbve.types import Array, Tree
@@ -85,40 +82,29 @@ def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
 
 
 def make_program(
-    spec: Spec, items: Items, split: Callable[[Tree], Tree] = lambda tree: tree
+    spec: Spec, items: Any, split: Callable[[Tree], Tree] = lambda tree: tree
 ) -> Program:
-    """The compiled parts of training for one Spec and one kind of item.
-
-    Args:
-        spec: Which algorithm, network and sizes.
-        items: What a batch is made of.
-        split: Marks arrays (B, ...) that several devices share (rbve/training/parallel.py).
-    """
+    """The compiled parts of training for one Spec and one kind of Items (rbve/training/batches).
+    `split` marks arrays (B, ...) that several devices share (run.Team)."""
     algorithm, options = spec.load_algorithm(), spec.load_options()
     polyak = spec.optimiser.polyak
     td = ops.TD(spec.td, bool(spec.network.rescale))
 
     def new_network(key: Array) -> Any:
-        own, heads = spec.network, (algorithm.head, options)
-        sizes = (items.obs_shape, items.actions)
-        return build(*sizes, *heads, own.hidden, key, own.torso, own.memory)
+        own, parts = spec.network, (items.obs_shape, items.actions, algorithm.head, options)
+        return build(*parts, own.hidden, key, own.torso, own.memory)
 
     weights, unravel = flattened(new_network)
     optimiser = make_optimiser(algorithm.optimiser, options, unravel)
 
     def init(key: Array) -> TrainState:
         params = ravel_pytree(new_network(key))[0]
-        return TrainState(
-            params,
-            params.copy(),
-            optimiser.init(params),
-            jnp.zeros((), jnp.int32),
-            jnp.full((), -1, jnp.int32),
-        )
+        step, diverged_at = jnp.zeros((), jnp.int32), jnp.full((), -1, jnp.int32)
+        return TrainState(params, params.copy(), optimiser.init(params), step, diverged_at)
 
     def mean_loss(
         params: Array, target: Network, picked: Any, member: Member, key: Array
-    ) -> tuple[Array, dict[str, Array]]:
+    ) -> tuple[Array, Sums]:
         *draws, key_loss = jax.random.split(key, 4)
         batch = items.batch(picked, member.g_scale)
         views = items.views(unravel(params), target, picked, draws)
@@ -154,25 +140,19 @@ def make_program(
 
     def traced(member: Member) -> Any:
         """Gradient and metrics of a blank batch."""
-        params = jnp.zeros(weights)
-        return gradient(
-            params, unravel(params), items.blank(spec.sampling.batch_size), member, member.key
-        )
+        params, blank = jnp.zeros(weights), items.blank(spec.sampling.batch_size)
+        return gradient(params, unravel(params), blank, member, member.key)
 
     def metric_zeros(member: Member) -> Sums:
         if not metric_shapes:
             metric_shapes.update(jax.eval_shape(traced, member)[1])
-        return {
-            "grad_norm2": jnp.zeros(()),
-            **{name: jnp.zeros(each.shape, each.dtype) for name, each in metric_shapes.items()},
-        }
+        zeros = {name: jnp.zeros(each.shape, each.dtype) for name, each in metric_shapes.items()}
+        return {"grad_norm2": jnp.zeros(()), **zeros}
 
-    def update(
-        carry: Carry, target: Network, picked: Any, member: Member, key_loss: Array
-    ) -> Carry:
-        """One update with the items picked."""
+    def update(carry: Carry, target: Network, picked: Any, member: Member, key: Array) -> Carry:
+        """One update with the items picked; `key` is the same for all."""
         state, sums = carry
-        key = jax.random.fold_in(key_loss, state.step)
+        key = jax.random.fold_in(key, state.step)
         grad, metrics = gradient(state.params, target, picked, member, key)
         state, norm2 = apply(state, grad, member.learning_rate)
         return state, jax.tree.map(jnp.add, sums, {"grad_norm2": norm2, **metrics})
@@ -238,9 +218,8 @@ def make_program(
         return jax.lax.while_loop(lambda carry: running(carry[0], until), one, (state, before))
 
     def work(member: Member) -> Work:
-        if spec.sampling.batch_size * items.rows * weights < LARGE:
-            return Work(0, 0)  # tracing takes a while
-        return of_program(jax.make_jaxpr(traced)(member))
+        small = spec.sampling.batch_size * items.rows * weights < LARGE  # tracing takes a while
+        return Work(0, 0) if small else of_program(jax.make_jaxpr(traced)(member))
 
     @jax.jit
     def chosen_values(params: Array, picked: Any, member: Member) -> tuple[Array, Array]:
@@ -263,3 +242,35 @@ def make_program(
         chosen_values=chosen_values,
         work=work,
     )
+
+
+def checked_loss(name: str, returned: Any, items: tuple[int, ...]) -> tuple[Array, Sums]:
+    """The loss of algorithm `name`: one value per item, and metrics of as many values or of one.
+
+    Checked while the program is traced: a mean, for example, would train too, with other weights.
+    """
+    needed = f"the loss of {name} needs to return (loss, metrics): "
+    if not isinstance(returned, tuple) or len(returned) != 2 or not isinstance(returned[1], dict):
+        held = f"it returned {_described(returned)}"
+        raise ValueError(f"{needed}an array and a dict of arrays; {held}")
+    loss, metrics = returned
+    if jnp.shape(loss) != items or not jnp.issubdtype(jnp.result_type(loss), jnp.floating):
+        raise ValueError(
+            f"{needed}the loss holds one number per item, floats of shape {items}; it returned "
+            f"{_described(loss)}"
+        )
+    for metric, value in metrics.items():
+        if jnp.shape(value) not in (items, (1,), ()):
+            raise ValueError(
+                f"{needed}metrics hold one number per item, shape {items}, or a single one; "
+                f"{metric!r} is {_described(value)}"
+            )
+    return loss, metrics
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, jax.Array | np.ndarray):
+        return f"{value.dtype} of shape {value.shape}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)} ({', '.join(map(_described, value))})"
+    return f"a {type(value).__name__}"

@@ -4,12 +4,10 @@ Operations of products and convolutions are counted; every iteration of a loop a
 The estimate is for CPUs and good to a factor of a few.
 """
 
-from __future__ import annotations
-
+import itertools
 import math
 import os
 import warnings
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rbve import backend
@@ -22,18 +20,19 @@ LARGE = 1e7  # rows of a batch times weights; no update below is slow
 
 
 class Work(NamedTuple):
-    """Of one update."""
-
     operations: float
     bytes: float  # of results that are kept for the gradient, about
 
 
 def of_program(program: Any) -> Work:
-    """Of a traced program (jax.make_jaxpr)."""
     operations = held = 0.0
     for equation in program.eqns:
         turns = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
-        for inner in _inner_programs(equation.params):
+        held_by = (v if isinstance(v, tuple | list) else (v,) for v in equation.params.values())
+        for value in itertools.chain(*held_by):
+            inner = value if hasattr(value, "eqns") else getattr(value, "jaxpr", None)
+            if not hasattr(inner, "eqns"):
+                continue
             work = of_program(inner)
             operations += turns * work.operations
             held += work.bytes
@@ -55,23 +54,18 @@ def of_program(program: Any) -> Work:
     return Work(operations, held)
 
 
-def _inner_programs(params: dict[str, Any]) -> Iterator[Any]:
-    for value in params.values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            if hasattr(each, "eqns"):
-                yield each
-            elif hasattr(getattr(each, "jaxpr", None), "eqns"):
-                yield each.jaxpr
-
-
 def check_work(spec: Spec, work: Work, rows: int) -> None:
-    """Refuse updates that do not fit this computer's memory; warn of runs that take hours.
-
-    `rows` are those of one sequence, 1 without memory.
-    """
+    """Refuse updates that do not fit this computer's memory; warn of runs that take hours. `rows`
+    are those of one sequence, 1 without memory."""
     if backend.platform() != "cpu":
         return
-    advice = _remedies(spec, rows)
+    remedies = [f"a --batch-size below {spec.sampling.batch_size}"]
+    if "samples" in spec.settings:
+        remedies.insert(0, f"--set samples=8 for {spec.settings['samples']} quantiles")
+    if spec.network.memory and not spec.sampling.sequence:
+        whole = f"not on whole episodes ({rows:,} rows)"
+        remedies.insert(0, f"train on windows with --sequence 200 --burn-in 40, {whole}")
+    advice = "; or ".join(remedies) if len(remedies) > 1 else f"give {remedies[0]}"
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if work.bytes > memory:
         raise ValueError(
@@ -86,16 +80,3 @@ def check_work(spec: Spec, work: Work, rows: int) -> None:
             f"{advice}",
             stacklevel=2,
         )
-
-
-def _remedies(spec: Spec, rows: int) -> str:
-    advice = []
-    if spec.network.memory and not spec.sampling.sequence:
-        advice.append(
-            f"train on windows with --sequence 200 --burn-in 40, not on whole episodes ({rows:,} "
-            "rows)"
-        )
-    if "samples" in spec.settings:
-        advice.append(f"--set samples=8 for {spec.settings['samples']} quantiles")
-    advice.append(f"a --batch-size below {spec.sampling.batch_size}")
-    return f"give {' or '.join(advice)}" if len(advice) == 1 else "; or ".join(advice)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rbve.data import Dataset, Episode
-from rbve.evaluation.record import final_rows
+from rbve.evaluation.rollout import final_rows
 from rbve.policy.trained import averaged
 from rbve.rows import Row
 from rbve.training.measures import facts

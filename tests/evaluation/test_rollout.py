@@ -11,8 +11,7 @@ import pytest
 
 from rbve import envs
 from rbve.envs.base import Env, Step
-from rbve.evaluation.record import Evaluation
-from rbve.evaluation.rollout import EvaluationPlan, make_rollout, random_return
+from rbve.evaluation.rollout import Evaluation, EvaluationPlan, make_rollout, random_return
 
 GAMMA = 0.9
 

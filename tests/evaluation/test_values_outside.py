@@ -14,9 +14,9 @@ import rbve
 from rbve import rows
 from rbve.data import Dataset, Episode, write
 from rbve.data.transitions import View
+from rbve.evaluation.metric import OfflineCase
 from rbve.evaluation.offline import values_outside
 from rbve.evaluation.offline.values_outside import possible_returns
-from rbve.evaluation.offline_case import OfflineCase
 from rbve.spec import Spec
 from rbve.training.run import train_members
 

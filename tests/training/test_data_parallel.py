@@ -15,8 +15,7 @@ from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.tensors import read_tensors
 from rbve.training.batches.table import transition_table
-from rbve.training.parallel import check, team
-from rbve.training.run import CHECKPOINT, MemberRun, train_members
+from rbve.training.run import CHECKPOINT, MemberRun, check_devices, team, train_members
 from rbve.training.update import make_program
 
 Maker = Callable[..., Spec]
@@ -112,9 +111,9 @@ def test_images_stay_split(small_job: Maker, tmp_path: Path) -> None:
 
 def test_uneven_batches_and_missing_devices_are_refused() -> None:
     with pytest.raises(ValueError, match="a batch of 33 cannot be split evenly over 2 devices"):
-        check(2, 4, 33)
+        check_devices(2, 4, 33)
     with pytest.raises(ValueError, match=r"devices must lie in \[1, 4\]"):
-        check(5, 4, 32)
+        check_devices(5, 4, 32)
     with pytest.raises(ValueError, match="devices must lie in"):
         team(10_000, 32)
 

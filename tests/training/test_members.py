@@ -280,7 +280,7 @@ def test_outside_jax_members_play_episodes_of_their_own(monkeypatch: pytest.Monk
     with run.evaluating(spec, data) as play:
         for number in (0, 1):
             member: Any = SimpleNamespace(
-                job=SimpleNamespace(seed=number), policy=lambda state: UniformActor(), state=None
+                job=SimpleNamespace(seed=number), policy=lambda: UniformActor()
             )
             play(member, 5)
         assert not closed

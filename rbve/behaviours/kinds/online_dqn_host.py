@@ -31,7 +31,8 @@ from rbve.evaluation.vector import Decision, Trace, episode_seeds
 from rbve.policy import Policy
 from rbve.schema import INT32
 from rbve.spec import Spec
-from rbve.training.batches.transitions import PickedTransitions, TransitionItems
+from rbve.training.batches import Picked
+from rbve.training.batches.transitions import TransitionItems
 from rbve.training.update import Member, make_program, recorder_key
 
 ORDER, LEARNS = 20, True
@@ -104,7 +105,7 @@ class Agent:
         """(B, A) of frames (B, stack, ...)."""
         return np.asarray(self._q(self.state.params, frames))
 
-    def learn(self, picked: PickedTransitions) -> None:
+    def learn(self, picked: Picked) -> None:
         batches = jax.tree.map(lambda column: column[None], picked)
         self.updates += 1
         self.state, _ = self._advance(self.state, batches, self.member, self.updates)

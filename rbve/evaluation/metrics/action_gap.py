@@ -1,10 +1,6 @@
 """Action gap: mean of best minus second best Q over the states of an episode."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from rbve.evaluation.metric import Metric, Record
+from rbve.evaluation.metric import Array, Metric, Record
 
 METRIC = Metric(
     "action_gap", "action gap", "action gap", "neither", values=True, always=True, nonnegative=True,
@@ -12,6 +8,5 @@ METRIC = Metric(
 )  # fmt: skip
 
 
-def per_episode(record: Record) -> Any:
-    """Over all states visited."""
+def per_episode(record: Record) -> Array:
     return record.mean(record.gap)

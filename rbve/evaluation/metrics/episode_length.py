@@ -1,16 +1,11 @@
 """Steps of an episode."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from rbve.evaluation.metric import Metric, Record
+from rbve.evaluation.metric import Array, Metric, Record
 
 METRIC = Metric(
     "episode_length", "episode length", "episode length", "neither", table=False, order=12
 )
 
 
-def per_episode(record: Record) -> Any:
-    """Steps until the episode ended."""
+def per_episode(record: Record) -> Array:
     return record.lengths

@@ -1,16 +1,11 @@
 """Undiscounted return, of rewards as the environment gives them."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from rbve.evaluation.metric import Metric, Record
+from rbve.evaluation.metric import Array, Metric, Record
 
 METRIC = Metric(
     "return", "return", "final return [95%]", "higher", statistic="interval", always=True, order=10
 )
 
 
-def per_episode(record: Record) -> Any:
-    """The sum of rewards."""
+def per_episode(record: Record) -> Array:
     return record.reward.sum(axis=0)

@@ -1,7 +1,5 @@
 """100 · (return − random) / (online reference − random), where both are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +14,6 @@ METRIC = Metric(
 def derived(
     figures: Mapping[str, tuple[float, int]], facts: Mapping[str, Any]
 ) -> tuple[float, int] | None:
-    """From the mean return, and the returns of the uniform policy and the online agent."""
     random, reference = facts.get("random_return"), facts.get("reference_return")
     if random is None or reference is None or reference == random:
         return None

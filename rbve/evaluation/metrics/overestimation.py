@@ -1,10 +1,6 @@
 """Over-estimation error: mean of max(Q(s, a) − G(s), 0)² over the states of an episode."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from rbve.evaluation.metric import Metric, Record
+from rbve.evaluation.metric import Array, Metric, Record
 
 METRIC = Metric(
     # Medians, as a single run can dwarf the rest.
@@ -14,7 +10,6 @@ METRIC = Metric(
 )  # fmt: skip
 
 
-def per_episode(record: Record) -> Any:
-    """Over all states visited."""
+def per_episode(record: Record) -> Array:
     excess = record.error.clip(0.0)
     return record.mean(excess * excess)

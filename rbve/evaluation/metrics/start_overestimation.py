@@ -1,10 +1,6 @@
 """Over-estimation error of the first state alone: max(Q(s₀, a₀) − G(s₀), 0)²."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from rbve.evaluation.metric import Metric, Record
+from rbve.evaluation.metric import Array, Metric, Record
 
 METRIC = Metric(
     "start_overestimation", "over-estimation error at the first state",
@@ -13,7 +9,6 @@ METRIC = Metric(
 )  # fmt: skip
 
 
-def per_episode(record: Record) -> Any:
-    """Of the first step."""
+def per_episode(record: Record) -> Array:
     excess = record.error.clip(0.0)
     return (excess * excess)[0]

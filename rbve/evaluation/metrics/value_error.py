@@ -1,10 +1,6 @@
 """Value error: mean of Q(s, a) − G(s) over the states of an episode."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from rbve.evaluation.metric import Metric, Record
+from rbve.evaluation.metric import Array, Metric, Record
 
 METRIC = Metric(
     "value_error", "value error, Q − G", "value error", "zero", values=True, episodes="terminated",
@@ -12,6 +8,5 @@ METRIC = Metric(
 )  # fmt: skip
 
 
-def per_episode(record: Record) -> Any:
-    """Over all states visited."""
+def per_episode(record: Record) -> Array:
     return record.mean(record.error)

@@ -1,19 +1,14 @@
 """Share of values outside the returns that the rewards of the data allow."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rbve.evaluation.metric import Metric
+from rbve.data.dataset import Dataset
+from rbve.data.transitions import View
+from rbve.evaluation.metric import Metric, OfflineCase
 from rbve.rows import TOLERATED_OUTSIDE, Run
-
-if TYPE_CHECKING:
-    from rbve.data.dataset import Dataset
-    from rbve.data.transitions import View
-    from rbve.evaluation.offline_case import OfflineCase
 
 METRIC = Metric(
     "values_outside", "values outside the possible returns", "values outside", "lower",
@@ -40,7 +35,6 @@ def possible_returns(dataset: Dataset, view: View) -> tuple[float, float]:
 
 
 def facts(dataset: Dataset, view: View) -> dict[str, Any]:
-    """The range, where it is finite."""
     bounds = possible_returns(dataset, view)
     return {"possible_returns": bounds} if np.isfinite(bounds).all() else {}
 
@@ -59,7 +53,6 @@ def evaluate(case: OfflineCase) -> tuple[float, int]:
 
 
 def warnings(name: str, run: Run) -> list[str]:
-    """What to tell the user of a run whose policy claims what cannot be."""
     share = run.last(f"final/{METRIC.name}")
     if share is None or not share > TOLERATED_OUTSIDE:
         return []

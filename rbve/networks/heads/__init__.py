@@ -10,21 +10,17 @@ An algorithm's HEAD is one of these, by name or as a class, or a tuple of them. 
 a Head needs; each further one adds what is missing. A `Tower` puts a head on a torso of its own.
 """
 
-from __future__ import annotations
-
 import dataclasses
-import importlib
 import inspect
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 
-from rbve import registry
+from rbve.registry import Registry
 from rbve.types import Array, Head, Tower
 
-_FOLDER = Path(__file__).parent
+HEADS = Registry("head", __name__, __file__)
 _TOWER = "tower:"
 
 
@@ -47,17 +43,11 @@ def head_text(head: Any) -> str:
 
 
 def head_from_text(text: str) -> Any:
-    """The HEAD of heads in this folder that `head_text` wrote.
-
-    Raises:
-        ValueError: Where one of them is not in this folder: an algorithm's own class.
-    """
-    heads = [
-        Tower(each.removeprefix(_TOWER)) if each.startswith(_TOWER) else each
-        for each in head_text(text).split("+")
-    ]
-    for each in heads:
-        _class(each.head if isinstance(each, Tower) else each)
+    """The HEAD that `head_text` wrote; ValueError where one is an algorithm's own class."""
+    words = head_text(text).split("+")
+    heads = [Tower(w.removeprefix(_TOWER)) if w.startswith(_TOWER) else w for w in words]
+    for each in words:
+        _class(each.removeprefix(_TOWER))
     return heads[0] if len(heads) == 1 else tuple(heads)
 
 
@@ -92,10 +82,7 @@ def _class(head: Any, memory: int = 0) -> Any:
         if not (inspect.isclass(head) and issubclass(head, eqx.Module)):
             raise ValueError(f"a head is a name or a class of equinox.Module; got {head!r}")
         return head
-    known = registry.names(_FOLDER)
-    if head not in known:
-        raise registry.unknown("head", head, known)
-    module = importlib.import_module(f"{__name__}.{head}")
+    module = HEADS.load(head)
     if memory and hasattr(module, "WITH_MEMORY"):
         return _class(module.WITH_MEMORY)
     return getattr(module, head.title().replace("_", ""))

@@ -1,7 +1,5 @@
 """Values as a sum of the state's value and the actions' advantages."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp

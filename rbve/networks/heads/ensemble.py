@@ -1,7 +1,5 @@
 """Many values per action, from linear heads on one torso."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax.numpy as jnp
 from jax.tree_util import Partial

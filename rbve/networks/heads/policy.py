@@ -1,7 +1,5 @@
 """Logits of the behaviour policy."""
 
-from __future__ import annotations
-
 import equinox as eqx
 
 from rbve.networks.layers import Linear

@@ -1,7 +1,5 @@
 """One value per action."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Values at sampled quantile levels."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp

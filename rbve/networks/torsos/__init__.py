@@ -14,37 +14,27 @@ and, where it differs,
     HIDDEN_WITH_MEMORY     units per dense layer before a memory
 """
 
-from __future__ import annotations
-
-import importlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from rbve import registry
+from rbve.registry import Registry
 
-_FOLDER = Path(__file__).parent
-TORSOS = ("auto", *registry.names(_FOLDER))
+_FILES = Registry("torso", __name__, __file__)
+TORSOS = ("auto", *_FILES.names())
 
 
 def load_torso(name: str) -> Any:
-    """The module of one torso.
-
-    Raises:
-        ValueError: Where there is none of that name.
-    """
+    """The module of one torso; ValueError where there is none of that name."""
     if name not in TORSOS[1:]:
         raise ValueError(f"torso must be one of {', '.join(TORSOS)}; got {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+    return _FILES.load(name)
 
 
 def torso_for(name: str, obs_shape: Sequence[int]) -> str:
     """The name of the torso that "auto" means for a shape, or the name itself.
 
-    By shape alone, so that whoever acts agrees with whoever learned.
-
-    Raises:
-        ValueError: For an unknown torso, or one that cannot take such observations.
+    By shape alone, so that whoever acts agrees with whoever learned. ValueError for an unknown
+    torso, or one that cannot take such observations.
     """
     shape = tuple(obs_shape)
     if name == "auto":

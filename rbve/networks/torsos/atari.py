@@ -1,7 +1,5 @@
 """The paper's convolutions (Mnih et al., 2015), with the SAME padding of the original."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rbve.networks.conv import Image, Kernel

@@ -1,7 +1,5 @@
 """The paper's convolutions without padding, as most public DQN code has them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rbve.networks.conv import Image

@@ -1,7 +1,5 @@
 """One convolution, as MinAtar's authors have it (Young and Tian, 2019)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rbve.networks.conv import Image, Kernel

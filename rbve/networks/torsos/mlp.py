@@ -1,7 +1,5 @@
 """Dense layers, for vectors and everything that is not an image."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

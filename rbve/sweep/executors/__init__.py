@@ -12,8 +12,6 @@ and, if its workers share the memory of this process,
     IN_PROCESS  True: it takes datasets that are held in memory, from `stores`
 """
 
-from __future__ import annotations
-
 from rbve.registry import Registry
 
 DEFAULT = "threads"

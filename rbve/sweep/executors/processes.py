@@ -1,7 +1,5 @@
 """On this machine, a process for every bundle: one that is killed takes no other with it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -23,7 +21,6 @@ _SECONDS = 0.1  # between two looks at the workers
 
 
 def workers(devices: int) -> int:
-    """One for every core, or group of them."""
     return max(1, len(os.sched_getaffinity(0)) // devices)
 
 
@@ -62,8 +59,6 @@ def run(bundles: Sequence[Bundle], out: Path, on_progress: OnProgress, stores: S
 
 
 class _Worker:
-    """A process at work on a bundle, and its files in OUT/bundles."""
-
     def __init__(self, bundle: Bundle, out: Path) -> None:
         self.bundle = bundle
         self.file = bundle.write(out / FOLDER)
@@ -105,25 +100,20 @@ class _Worker:
         self.process.communicate()
         code = self.process.returncode
         last = (self.log.read_text(errors="replace").splitlines() or [""])[-1]
-        if code == 0:
-            self.remove()
-            return []
-        if code in (FAILED, DAMAGED):
+        if code in (0, FAILED, DAMAGED):
             self.remove()
             if code == FAILED:
                 raise ValueError(last)
-            return [last]
+            return [last] if code == DAMAGED else []
         others = len(self.bundle.jobs) - 1
         whose = self.bundle.jobs[0].id + (f" and {others} more" if others else "")
         if code < 0 or code == STOPPED:
             number = signal.SIGTERM if code == STOPPED else -code
-            memory = " (out of memory?)" if number == signal.SIGKILL else ""
             name = signal.Signals(number).name
+            name += " (out of memory?)" if number == signal.SIGKILL else ""
             self.remove()
-            return [
-                f"the worker of {whose} was ended by {name}{memory}; run the same command again, "
-                "and it goes on"
-            ]
+            remedy = "run the same command again, and it goes on"
+            return [f"the worker of {whose} was ended by {name}; {remedy}"]
         raise ValueError(f"the worker of {whose} failed: {last}; see {self.log}")
 
     def remove(self) -> None:

@@ -1,7 +1,5 @@
 """On all devices of this process, a thread each: every core, or every accelerator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +14,6 @@ IN_PROCESS = True
 
 
 def workers(devices: int) -> int:
-    """One for every device, or group of them."""
     return jax.local_device_count() // devices
 
 

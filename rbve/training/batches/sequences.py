@@ -6,8 +6,6 @@ after up to `burn_in` rows that only warm the memory up. Memory is emptied where
 so rows before it do no harm; rows that are not trained on weigh 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,9 +19,8 @@ from rbve.data.inputs import first_rows, input_shape, seen
 from rbve.data.readahead import ReadAhead
 from rbve.data.transitions import Bootstrap, View, transitions
 from rbve.networks.recurrent import Seen
-from rbve.training.batches.packed import Packed
-from rbve.training.batches.steps import Steps, trained_heads, views_of_steps
-from rbve.training.batches.transitions import all_rows, has_pixels, row_bytes
+from rbve.training.batches import Packed, Picked, Store, all_rows, has_pixels, row_bytes
+from rbve.training.batches.steps import Steps, remembered, views_of_steps
 from rbve.types import Array, Batch, Head, Views
 
 NUMBERS = Packed(
@@ -54,27 +51,9 @@ class SequencePlan(NamedTuple):
         return self.burn_in + self.train + self.tail
 
 
-class PickedSequences(NamedTuple):
-    """Some sequences, on the host or the device; (B, L) or (K, B, L) leads."""
-
-    frames: Any  # (B, L, ...) uint8 or float32
-    numbers: Any  # (B, L, len(NUMBERS)) int32
-    legal: Any  # (B, L, A) bool; None without masks
-    own: Any  # (B, L) bool: the row is trained on in this sequence, if at all
-
-
-class SequenceStore(NamedTuple):
-    """What sequences are fetched from: rows, padded at both ends, and where sequences lie."""
-
-    frames: Any  # (R, ...)
-    legal: Any  # (R, A) bool; None without masks
-    numbers: Any  # (R, len(NUMBERS)) int32
-    items: Any  # (N, 3) int32: first row, first row trained on, row after the last trained on
-
-
 @dataclass(frozen=True)
 class SequenceItems:
-    """Sequences of one shape (the Items protocol). Batches are flat, time before batch."""
+    """Sequences of one shape (Items). Batches are flat, time before batch."""
 
     obs_shape: tuple[int, ...]
     actions: int
@@ -88,32 +67,31 @@ class SequenceItems:
     def rows(self) -> int:
         return self.plan.rows
 
-    def blank(self, batch_size: int) -> PickedSequences:
+    def blank(self, batch_size: int) -> Picked:
         lead = (batch_size, self.rows)
-        return PickedSequences(
+        return Picked(
             jnp.zeros((*lead, *self.obs_shape), jnp.uint8 if self.pixels else jnp.float32),
             jnp.zeros((*lead, len(NUMBERS)), jnp.int32),
             jnp.ones((*lead, self.actions), bool) if self.masked else None,
             jnp.ones(lead, bool),
         )
 
-    def fetch(self, store: SequenceStore, index: Array) -> PickedSequences:
+    def fetch(self, store: Store, index: Array) -> Picked:
         first, low, high = store.items.at[index].get(mode="promise_in_bounds").T
-        columns = (store.frames, store.numbers, store.legal)
-        frames, numbers, legal = jax.vmap(
-            lambda row: jax.tree.map(
-                lambda c: jax.lax.dynamic_slice_in_dim(c, row, self.rows), columns
-            )
-        )(first)
         row = first[:, None] + jnp.arange(self.rows)
         own = (row >= low[:, None]) & (row < high[:, None])
-        return PickedSequences(frames, numbers, legal, own)
+
+        def slices(column: Array) -> Array:
+            return jax.vmap(lambda row: jax.lax.dynamic_slice_in_dim(column, row, self.rows))(first)
+
+        picked = Picked(store.frames, store.numbers, store.legal)
+        return jax.tree.map(slices, picked)._replace(own=own)
 
     def _trained(self, column: Array) -> Array:
         """Rows of a column (L, B) that are trained on, or padding."""
         return column[self.plan.burn_in : self.plan.burn_in + self.plan.train]
 
-    def _steps(self, picked: PickedSequences) -> tuple[Steps, dict[str, Array]]:
+    def _steps(self, picked: Picked) -> tuple[Steps, dict[str, Array]]:
         named = {name: column.T for name, column in NUMBERS.unpack(picked.numbers).items()}
         here = self.plan.burn_in + jnp.arange(self.plan.train)
         # Only rows of no weight, of an episode that did not fit, point beyond the end.
@@ -122,7 +100,7 @@ class SequenceItems:
         seen = Seen(obs, named["last_action"], named["last_reward"], named["first"])
         return Steps(seen, later), named
 
-    def batch(self, picked: PickedSequences, g_scale: Array) -> Batch:
+    def batch(self, picked: Picked, g_scale: Array) -> Batch:
         steps, named = self._steps(picked)
         trains = self._trained(named["trains"] & picked.own.T)
         goes_on = trains & ~self._trained(named["first"])  # from the step before
@@ -143,16 +121,14 @@ class SequenceItems:
             follows=follows,
         )
 
-    def views(
-        self, online: Any, target: Any, picked: PickedSequences, keys: Sequence[Array]
-    ) -> Views:
+    def views(self, online: Any, target: Any, picked: Picked, keys: Sequence[Array]) -> Views:
         return views_of_steps(online, target, self._steps(picked)[0], self.plan.burn_in, keys)
 
-    def heads(self, network: Any, picked: PickedSequences, key: Array) -> Head:
-        return trained_heads(network, self._steps(picked)[0], self.plan.burn_in, key)
+    def heads(self, network: Any, picked: Picked, key: Array) -> Head:
+        seen, later = self._steps(picked)[0]
+        return network.heads(remembered(network, seen, self.plan.burn_in)[: len(later)], key)
 
-    def joined(self, stores: Sequence[SequenceStore]) -> SequenceStore:
-        """Stores of several datasets as one, their items one after another."""
+    def joined(self, stores: Sequence[Store]) -> Store:
         moved, start = [], 0
         for store in stores:
             moved.append(store._replace(items=store.items + np.int32(start)))
@@ -162,10 +138,8 @@ class SequenceItems:
 
 @dataclass(frozen=True)
 class SequenceColumns:
-    """The sequences of one dataset (the Columns protocol)."""
-
     dataset: Dataset
-    items: np.ndarray  # (N, 3) int64, as in SequenceStore; the first row may lie before the data
+    items: np.ndarray  # (N, 3) int64, as in a Store; the first row may lie before the data
     numbers: np.ndarray  # (R, len(NUMBERS)) int32
     plan: SequencePlan
 
@@ -196,18 +170,18 @@ class SequenceColumns:
         rows = self.rows_of(index)[0]
         ahead.expect(rows[:, 0], rows[:, -1])
 
-    def pick(self, index: np.ndarray) -> PickedSequences:
+    def pick(self, index: np.ndarray) -> Picked:
         rows, own = self.rows_of(index)
         frames = seen(self.dataset, rows.reshape(-1))
         legal = self.dataset.legal
-        return PickedSequences(
+        return Picked(
             frames.reshape(*rows.shape, *frames.shape[1:]),
             self.numbers[rows],
             None if legal is None else legal[rows],
             own,
         )
 
-    def store(self) -> SequenceStore:
+    def store(self) -> Store:
         """All rows, padded so that no sequence reaches beyond them."""
         before, after = self.plan.burn_in, self.plan.rows
 
@@ -216,7 +190,7 @@ class SequenceColumns:
 
         columns = (*all_rows(self.dataset), self.numbers)
         frames, legal, numbers = jax.tree.map(padded, columns)
-        return SequenceStore(frames, legal, numbers, (self.items + before).astype(np.int32))
+        return Store(frames, legal, numbers, (self.items + before).astype(np.int32))
 
 
 def sequence_plan(
@@ -240,7 +214,6 @@ def longest_episode(data: Dataset) -> int:
 
 
 def sequence_items(data: Dataset, plan: SequencePlan) -> SequenceItems:
-    """What a sequence of this dataset is made of."""
     if not data.complete.all():
         raise ValueError(
             "a network with memory learns from whole episodes, and this data holds fragments of "
@@ -254,23 +227,30 @@ def sequence_columns(
     data: Dataset, view: View, bootstrap: Bootstrap, sequence: int, plan: SequencePlan
 ) -> SequenceColumns:
     """The sequences of a dataset that hold something to train on."""
-    numbers = _row_numbers(data, view, bootstrap)
+    first = first_rows(data) == np.arange(len(data.action))
+    columns = transitions(data, view, bootstrap)._asdict()
+    row, next_row = columns.pop("row"), columns.pop("next_row")
+    numbers = NUMBERS.pack(
+        last_action=np.where(first, -1, np.roll(data.action, 1)),
+        last_reward=np.where(first, 0, np.roll(data.reward, 1)),
+        first=first,
+    )
+    numbers[row] += NUMBERS.pack(**columns, steps=next_row - row, trains=True)
     trains = NUMBERS.column(numbers, "trains")
     if not trains.any():
         raise ValueError(
             "no transition can be trained on: every episode is one truncated step without a next "
             "logged action"
         )
-    # By its own longest episode: beside data with a longer one, its sequences stay the same.
-    items = _windows(len(numbers), plan) if sequence else packs(data.offsets, longest_episode(data))
+    if sequence:
+        low = np.arange(0, len(numbers), plan.train)
+        high = np.minimum(low + plan.train, len(numbers))
+        items = np.stack([low - plan.burn_in, low, high], axis=1)
+    else:  # by its own longest episode: beside data with a longer one, they stay the same
+        items = packs(data.offsets, longest_episode(data))
     # A stretch whose every row weighs nothing would make an empty batch.
     total = np.concatenate([[0], np.cumsum(trains, dtype=np.int64)])
     return SequenceColumns(data, items[total[items[:, 2]] > total[items[:, 1]]], numbers, plan)
-
-
-def _windows(rows: int, plan: SequencePlan) -> np.ndarray:
-    low = np.arange(0, rows, plan.train)
-    return np.stack([low - plan.burn_in, low, np.minimum(low + plan.train, rows)], axis=1)
 
 
 def packs(offsets: np.ndarray, longest: int) -> np.ndarray:
@@ -282,17 +262,3 @@ def packs(offsets: np.ndarray, longest: int) -> np.ndarray:
             items.append((first, first, start))
             first = start
     return np.array([*items, (first, first, int(offsets[-1]))], np.int64)
-
-
-def _row_numbers(data: Dataset, view: View, bootstrap: Bootstrap) -> np.ndarray:
-    """(R, len(NUMBERS)) of all rows."""
-    first = first_rows(data) == np.arange(len(data.action))
-    columns = transitions(data, view, bootstrap)._asdict()
-    row, next_row = columns.pop("row"), columns.pop("next_row")
-    numbers = NUMBERS.pack(
-        last_action=np.where(first, -1, np.roll(data.action, 1)),
-        last_reward=np.where(first, 0, np.roll(data.reward, 1)),
-        first=first,
-    )
-    numbers[row] += NUMBERS.pack(**columns, steps=next_row - row, trains=True)
-    return numbers

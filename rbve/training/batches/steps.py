@@ -1,7 +1,5 @@
 """What networks with memory say about the steps of sequences."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -51,11 +49,6 @@ def views_of_steps(
         target=target.heads(_at(theirs, after), target_draw),
         target_at_s=Partial(_heads_at, target, theirs[:trained], target_draw),
     )
-
-
-def trained_heads(network: Any, steps: Steps, burn_in: int, key: Array) -> Head:
-    """The network's outputs for the steps trained on, train · B of them."""
-    return network.heads(remembered(network, steps.seen, burn_in)[: len(steps.later)], key)
 
 
 def remembered(network: Any, seen: Seen, burn_in: int, memory: Memory | None = None) -> Array:

@@ -1,10 +1,8 @@
 """Batches of transitions. Frames are stored once; a transition holds the rows of s and of s'."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +10,10 @@ import numpy as np
 from jax.tree_util import Partial
 
 from rbve.data.dataset import Dataset
-from rbve.data.inputs import first_rows, frame_shape, frames, input_shape, seen
+from rbve.data.inputs import first_rows, frame_shape, frames, input_shape
 from rbve.data.readahead import ReadAhead
 from rbve.data.transitions import Bootstrap, View, transitions
-from rbve.training.batches.packed import Packed
+from rbve.training.batches import Packed, Picked, Store, all_rows, has_pixels, row_bytes
 from rbve.types import Array, Batch, Head, Views
 
 NUMBERS = Packed(
@@ -31,25 +29,9 @@ NUMBERS = Packed(
 )
 
 
-class PickedTransitions(NamedTuple):
-    """Some transitions, on the host or the device; (B,) or (K, B) leads."""
-
-    frames: Any  # (B, 2, stack, ...) uint8 or float32, of s and s'
-    numbers: Any  # (B, len(NUMBERS)) int32
-    legal: Any  # (B, 2, A) bool; None without masks
-
-
-class TransitionStore(NamedTuple):
-    """What transitions are fetched from."""
-
-    frames: Any  # (R, ...); with stacking a frame of zeros comes last
-    legal: Any  # (R, A) bool; None without masks
-    numbers: Any  # (N, len(NUMBERS)) int32
-
-
 @dataclass(frozen=True)
 class TransitionItems:
-    """Transitions of one shape (the Items protocol)."""
+    """Transitions of one shape (Items)."""
 
     frame_shape: tuple[int, ...]  # of one frame as the network sees it
     stack: int  # frames per observation, joined along their last axis
@@ -67,15 +49,15 @@ class TransitionItems:
         *outer, last = self.frame_shape or (1,)
         return (*outer, self.stack * last)
 
-    def blank(self, batch_size: int) -> PickedTransitions:
+    def blank(self, batch_size: int) -> Picked:
         shape = (batch_size, 2, self.stack, *self.frame_shape)
-        return PickedTransitions(
+        return Picked(
             jnp.zeros(shape, jnp.uint8 if self.pixels else jnp.float32),
             jnp.zeros((batch_size, len(NUMBERS)), jnp.int32),
             jnp.ones((batch_size, 2, self.actions), bool) if self.masked else None,
         )
 
-    def fetch(self, store: TransitionStore, index: Array) -> PickedTransitions:
+    def fetch(self, store: Store, index: Array) -> Picked:
         numbers = _taken(store.numbers, index)
         named = NUMBERS.unpack(numbers)
         rows = jnp.stack([named["row"], named["next_row"]], axis=1)
@@ -83,28 +65,26 @@ class TransitionItems:
         if self.stack > 1:
             blank = store.frames.shape[0] - 1
             wanted = jnp.where(wanted < named["first_row"][:, None, None], blank, wanted)
-        return PickedTransitions(
+        return Picked(
             _taken(store.frames, wanted),
             numbers,
             None if store.legal is None else _taken(store.legal, rows),
         )
 
-    def batch(self, picked: PickedTransitions, g_scale: Array) -> Batch:
+    def batch(self, picked: Picked, g_scale: Array) -> Batch:
         named = NUMBERS.unpack(picked.numbers)
-        legal, next_legal = (None, None) if picked.legal is None else _pair(picked.legal)
+        masked = picked.legal is not None
         return Batch(
             **{name: named[name] for name in Batch._fields if name in named},
             g_scale=g_scale,
             weight=jnp.ones_like(named["g"]),
-            legal=legal,
-            next_legal=next_legal,
+            legal=picked.legal[:, 0] if masked else None,
+            next_legal=picked.legal[:, 1] if masked else None,
         )
 
-    def views(
-        self, online: Any, target: Any, picked: PickedTransitions, keys: Sequence[Array]
-    ) -> Views:
+    def views(self, online: Any, target: Any, picked: Picked, keys: Sequence[Array]) -> Views:
         now, later, target_draw = keys
-        obs, next_obs = map(self.join, _pair(picked.frames))
+        obs, next_obs = self.join(picked.frames[:, 0]), self.join(picked.frames[:, 1])
         return Views(
             now=online(obs, now),
             next=jax.lax.stop_gradient(online)(next_obs, later),
@@ -112,8 +92,8 @@ class TransitionItems:
             target_at_s=Partial(_heads_at, target, obs, target_draw),
         )
 
-    def heads(self, network: Any, picked: PickedTransitions, key: Array) -> Head:
-        return network(self.join(_pair(picked.frames)[0]), key)
+    def heads(self, network: Any, picked: Picked, key: Array) -> Head:
+        return network(self.join(picked.frames[:, 0]), key)
 
     def join(self, frames: Array) -> Array:
         """(B, stack, ..., c) to (B, ..., stack · c)."""
@@ -121,8 +101,7 @@ class TransitionItems:
             frames = jnp.moveaxis(frames.reshape(-1, self.stack, *self.frame_shape), 1, -2)
         return frames.reshape(-1, *self.obs_shape)
 
-    def joined(self, stores: Sequence[TransitionStore]) -> TransitionStore:
-        """Stores of several datasets as one, their items one after another."""
+    def joined(self, stores: Sequence[Store]) -> Store:
         moved, start = [], 0
         for store in stores:
             rows = NUMBERS.pack(row=start, next_row=start, first_row=start)
@@ -132,16 +111,11 @@ class TransitionItems:
         if self.stack > 1:
             held.append(np.zeros((1, *held[0].shape[1:]), held[0].dtype))
         legal = None if not self.masked else np.concatenate([store.legal for store in stores])
-        return TransitionStore(np.concatenate(held), legal, np.concatenate(moved))
+        return Store(np.concatenate(held), legal, np.concatenate(moved))
 
 
 def _taken(column: Array, index: Array) -> Array:
     return column.at[index].get(mode="promise_in_bounds")
-
-
-def _pair(column: Any) -> tuple[Any, Any]:
-    """Of s and of s'."""
-    return column[:, 0], column[:, 1]
 
 
 def _heads_at(target: Any, obs: Array, key: Array) -> Head:
@@ -150,7 +124,7 @@ def _heads_at(target: Any, obs: Array, key: Array) -> Head:
 
 @dataclass(frozen=True)
 class TransitionColumns:
-    """The transitions of one dataset (the Columns protocol)."""
+    """The transitions of one dataset (Columns)."""
 
     dataset: Dataset
     numbers: np.ndarray  # (N, len(NUMBERS)) int32
@@ -172,73 +146,48 @@ class TransitionColumns:
 
     def _rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows (B, 2) of s and s', and (B,) the first of their episode."""
-        numbers = self.numbers[index]
-        row, next_row, first = (
-            NUMBERS.column(numbers, name).astype(np.int64)
-            for name in ("row", "next_row", "first_row")
-        )
-        return np.stack([row, next_row], axis=1), first
+        numbers, names = self.numbers[index], ("row", "next_row", "first_row")
+        *rows, first = (NUMBERS.column(numbers, name).astype(np.int64) for name in names)
+        return np.stack(rows, axis=1), first
 
     def expect(self, ahead: ReadAhead, index: np.ndarray) -> None:
         rows, first = self._rows(index)
         ahead.expect(np.maximum(rows[:, 0] - self.stack + 1, first), rows[:, 1])
 
-    def pick(self, index: np.ndarray) -> PickedTransitions:
+    def pick(self, index: np.ndarray) -> Picked:
         rows, first = self._rows(index)
         held = frames(self.dataset, rows.reshape(-1), np.repeat(first, 2), self.stack)
         legal = self.dataset.legal
-        return PickedTransitions(
+        return Picked(
             held.reshape(len(rows), 2, *held.shape[1:]),
             self.numbers[index],
             None if legal is None else legal[rows],
         )
 
-    def store(self) -> TransitionStore:
-        return TransitionStore(*all_rows(self.dataset), self.numbers)
-
-
-def row_bytes(data: Dataset) -> int:
-    """Of one row as it is stored on a device: its frame, and its mask."""
-    masks = 0 if data.legal is None else data.num_actions
-    return seen(data, np.zeros(1, np.int64)).nbytes + masks
-
-
-def all_rows(data: Dataset) -> tuple[np.ndarray, np.ndarray | None]:
-    """Frames of all rows as a network sees them, and their masks."""
-    rows = np.arange(len(data.action))
-    return seen(data, rows), None if data.legal is None else data.legal[rows]
+    def store(self) -> Store:
+        return Store(*all_rows(self.dataset), self.numbers)
 
 
 def transition_items(data: Dataset, stack: int) -> TransitionItems:
-    """What a transition of this dataset is made of."""
     if stack > 1 and data.features is not None:
         raise ValueError(
             "stack joins frames, and this data has named columns, of which a policy takes one row "
             "at a time; leave --stack out, or log what came before as columns of its own"
         )
-    return TransitionItems(
-        frame_shape=frame_shape(data) if stack > 1 else input_shape(data, 1),
-        stack=stack,
-        actions=data.num_actions,
-        masked=data.legal is not None,
-        pixels=has_pixels(data),
-    )
-
-
-def has_pixels(data: Dataset) -> bool:
-    """Whether observations are bytes, which networks read as 0 to 1."""
-    return data.obs.dtype == np.uint8 and data.features is None
+    shape = frame_shape(data) if stack > 1 else input_shape(data, 1)
+    masked = data.legal is not None
+    return TransitionItems(shape, stack, data.num_actions, masked, has_pixels(data))
 
 
 def transition_columns(
     data: Dataset, view: View, bootstrap: Bootstrap, stack: int
 ) -> TransitionColumns:
     """The transitions of a dataset that can be trained on."""
-    found = transitions(data, view, bootstrap)
-    if len(found.row) == 0:
+    columns = transitions(data, view, bootstrap)
+    if len(columns.row) == 0:
         raise ValueError(
             "no transition can be trained on: every episode is a fragment without reward-to-go, or "
             "one truncated step without a next logged action"
         )
-    numbers = NUMBERS.pack(**found._asdict(), first_row=first_rows(data)[found.row])
+    numbers = NUMBERS.pack(**columns._asdict(), first_row=first_rows(data)[columns.row])
     return TransitionColumns(data, numbers, stack)

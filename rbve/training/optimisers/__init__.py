@@ -8,25 +8,19 @@ A file holds
                 optimiser sees
 """
 
-from __future__ import annotations
-
-import importlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import optax
 from jax.flatten_util import ravel_pytree
 
-from rbve import registry
+from rbve.registry import Registry
 from rbve.types import Array, Tree
 
-_FOLDER = Path(__file__).parent
+OPTIMISERS = Registry("optimiser", __name__, __file__)
 
 
 class Optimiser(NamedTuple):
-    """How a vector of weights follows its gradient."""
-
     init: Callable[[Array], Tree]  # weights -> state
     step: Callable[[Array, Array, Tree, Array], tuple[Array, Tree]]
     # (weights, gradient, state, learning rate) -> (weights, state)
@@ -35,21 +29,11 @@ class Optimiser(NamedTuple):
 def make_optimiser(
     chosen: str | Callable[..., Any], options: Any, unravel: Callable[[Array], Any]
 ) -> Optimiser:
-    """An optimiser by name, or the one of an algorithm's own file.
-
-    Args:
-        chosen: The name of a file here, or a function `optimiser`.
-        options: The algorithm's Options.
-        unravel: From a vector of weights to the network.
-
-    Raises:
-        ValueError: For an unknown name.
-    """
+    """The optimiser of a file here by name, or the function `optimiser` of an algorithm's own.
+    `unravel` is from a vector of weights to the network."""
     flat, factory = False, chosen
     if isinstance(factory, str):
-        if factory not in registry.names(_FOLDER):
-            raise registry.unknown("optimiser", factory, registry.names(_FOLDER))
-        module = importlib.import_module(f"{__name__}.{factory}")
+        module = OPTIMISERS.load(factory)
         flat, factory = getattr(module, "FLAT", False), module.optimiser
     make = factory(options)
     shaped = (lambda vector: vector) if flat else unravel
