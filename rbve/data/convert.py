@@ -1,7 +1,5 @@
 """From one format to another, part by part."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a network sees of a row: raw columns encoded, frames stacked, pixels left as bytes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbve.data.dataset import Dataset

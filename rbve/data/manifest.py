@@ -1,7 +1,5 @@
 """The manifest of a native store: what columns there are, and whether it can be believed."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -4,8 +4,6 @@ Left to itself it reads one row after another as they are touched, each with muc
 disk that costs a hundred times as long.
 """
 
-from __future__ import annotations
-
 import mmap
 from typing import Any
 

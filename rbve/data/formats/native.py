@@ -5,8 +5,6 @@ atomic rename. So a writer killed at any moment leaves a store that holds every 
 and bytes behind them that no reader looks at.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os
@@ -131,20 +129,13 @@ class StoreWriter:
 
 
 def columns_of(part: Dataset) -> dict[str, np.ndarray]:
-    held: dict[str, Any] = {
-        "obs": np.asarray(part.obs),
-        "action": part.action,
-        "reward": part.reward,
-        "length": np.diff(part.offsets),
-        "terminated": part.terminated,
-        "complete": part.complete,
-        "episode_return": part.episode_return,
-        "final_observed": part.finals_known,
-        **{name: getattr(part, name) for name in OPTIONAL_COLUMNS},
-    }
+    """As they are stored; observations in their own type."""
+    made = {"length": np.diff(part.offsets), "final_observed": part.finals_known}
+    names = ("obs", "action", "reward", *EPISODE_COLUMNS, *OPTIONAL_COLUMNS)
+    columns = {name: made[name] if name in made else getattr(part, name) for name in names}
     return {
-        name: np.asarray(column, DTYPES.get(name))  # observations as they are
-        for name, column in held.items()
+        name: np.asarray(column, DTYPES.get(name))
+        for name, column in columns.items()
         if column is not None
     }
 
@@ -276,15 +267,14 @@ def _open_column(
     if not file.is_file() or file.stat().st_size < size:
         raise ValueError(f"{file}: missing or shorter than {size} bytes; the dataset is damaged")
     values = np.memmap(file, np.dtype(column["dtype"]), "r", shape=(count, *column["shape"]))
-    if size <= checked_up_to and checksum(file, size) != column["crc32"]:
-        raise ValueError(f"{file}: checksum does not match; the file changed since it was written")
+    if size <= checked_up_to:
+        crc, left = 0, size
+        with open(file, "rb") as stream:
+            while left and (data := stream.read(min(_CHUNK, left))):
+                crc = zlib.crc32(data, crc)
+                left -= len(data)
+        if crc != column["crc32"]:
+            raise ValueError(
+                f"{file}: checksum does not match; the file changed since it was written"
+            )
     return values
-
-
-def checksum(file: Path, size: int) -> int:
-    crc = 0
-    with open(file, "rb") as stream:
-        while size and (data := stream.read(min(_CHUNK, size))):
-            crc = zlib.crc32(data, crc)
-            size -= len(data)
-    return crc
