@@ -59,7 +59,17 @@ class Feature:
                 )
             return math.nan
         if self.kind == "category":
-            return self._category(value)
+            name = category_name(value)
+            if set(self.categories) <= {*_BOOLS, OTHER} and name.strip().capitalize() in _BOOLS:
+                name = name.strip().capitalize()  # a text file's "true" and "TRUE"
+            if name not in self.categories and not self.other:
+                hint = did_you_mean(name, self.categories)
+                raise ValueError(
+                    f"column {self.name!r}: category {name!r} is not in the data the policy "
+                    f"learned from.{hint} Known: {', '.join(self.categories[:20])}"
+                )
+            name = name if name in self.categories else OTHER
+            return float(self.categories.index(name)) if name in self.categories else _UNSEEN
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -69,20 +79,6 @@ class Feature:
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r} takes a finite number; got {value!r}")
         return number
-
-    def _category(self, value: Any) -> float:
-        name = category_name(value)
-        if set(self.categories) <= {*_BOOLS, OTHER} and name.strip().capitalize() in _BOOLS:
-            name = name.strip().capitalize()  # a text file's "true" and "TRUE"
-        if name in self.categories:
-            return float(self.categories.index(name))
-        if self.other:
-            return float(self.categories.index(OTHER)) if OTHER in self.categories else _UNSEEN
-        hint = did_you_mean(name, self.categories)
-        raise ValueError(
-            f"column {self.name!r}: category {name!r} is not in the data the policy learned "
-            f"from.{hint} Known: {', '.join(self.categories[:20])}"
-        )
 
     def inputs(self, values: Any, xp: Any) -> list[Any]:
         """(N, 1) as the dataset holds them to the columns the network sees."""

@@ -163,7 +163,8 @@ def _parts(
             end[-1], stop = True, len(end)
         held.append({name: column[:stop] for name, column in chunk.items()})
         if stop:
-            part = _part(_joined(held), actions, provenance)
+            table = {name: np.concatenate([each[name] for each in held]) for name in chunk}
+            part = _part(table, actions, provenance)
             check_values(part, f"{path}: ", episodes)
             yield part
             episodes += part.num_episodes
@@ -233,9 +234,3 @@ def _part(table: _Chunk, actions: tuple[str, ...], provenance: dict[str, Any]) -
         final_observed=None if "next_obs" in table else np.zeros(len(last), bool),
         provenance=provenance,
     )
-
-
-def _joined(held: list[_Chunk]) -> _Chunk:
-    if len(held) == 1:
-        return held[0]
-    return {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}

@@ -96,27 +96,21 @@ def _values(file: BinaryIO, references: bytes, file_size: int) -> Iterator[bytes
             if signature != b"GCOL" or heap_bytes > file_size:
                 raise ValueError("no heap where its values should lie")
             heap = file.read(max(heap_size - _HEAP.size, 0))
-            heaps[address] = _heap_entries(heap, address + _HEAP.size)
+            entries = heaps[address] = {}
+            place = 0
+            while place + _HEAP_ENTRY.size <= len(heap):
+                number, _, held = _HEAP_ENTRY.unpack_from(heap, place)
+                if number == 0:  # free space, always the last entry
+                    break
+                place += _HEAP_ENTRY.size
+                entries[number] = (address + _HEAP.size + place, min(held, len(heap) - place))
+                place += held + -held % 8
         place, entry_size = heaps[address].get(index, (0, 0)) if size else (0, 0)
         value_bytes += size
         if size > entry_size or value_bytes > file_size:
             raise ValueError("a value longer than its place")
         file.seek(place)
         yield file.read(size)
-
-
-def _heap_entries(heap: bytes, address: int) -> dict[int, tuple[int, int]]:
-    """Where each entry of a heap lies and how long it is, by its index."""
-    entries = {}
-    place = 0
-    while place + _HEAP_ENTRY.size <= len(heap):
-        index, _, size = _HEAP_ENTRY.unpack_from(heap, place)
-        if index == 0:  # free space, always the last entry
-            break
-        place += _HEAP_ENTRY.size
-        entries[index] = (address + place, min(size, len(heap) - place))
-        place += size + -size % 8
-    return entries
 
 
 class Group(NamedTuple):

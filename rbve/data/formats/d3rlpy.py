@@ -96,33 +96,29 @@ def _action_ids(file: Group, index: int, path: Path) -> np.ndarray:
 def _episodes_of(path: Path, episodes: int) -> Iterator[Episode]:
     with opened(path) as file:
         for index in range(episodes):
-            yield _episode_of(file, index, path)
-
-
-def _episode_of(file: Group, index: int, path: Path) -> Episode:
-    where = f"{path}: episode {index}"
-    if file.has(f"observations_{index}_0"):
-        raise ValueError(
-            f"{where}: observations are tuples of arrays; only one array a step can be read, so "
-            "join them before the dump"
-        )
-    action = _action_ids(file, index, path)
-    steps = len(action)
-    obs = file.numbers(f"observations_{index}")
-    if obs.ndim < 1 or len(obs) != steps:
-        raise ValueError(f"{where}: {steps} actions and observations of shape {obs.shape}")
-    reward = file.numbers(f"rewards_{index}")
-    if reward.shape not in ((steps,), (steps, 1)):
-        raise ValueError(f"{where}: {steps} actions and rewards of shape {reward.shape}")
-    terminated = file.numbers(f"terminated_{index}")
-    if terminated.shape != () or terminated.dtype.kind not in "biu":
-        raise ValueError(f"{where}: 'terminated' is {terminated.dtype} of {terminated.shape}")
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
-        reward = reward.reshape(steps).astype(np.float32)
-    return Episode(
-        obs=np.concatenate([obs, obs[-1:]]),
-        action=np.append(action, NO_ACTION),
-        reward=np.append(reward, np.float32(0)),
-        terminated=bool(terminated),
-        final_observed=False,
-    )
+            where = f"{path}: episode {index}"
+            if file.has(f"observations_{index}_0"):
+                raise ValueError(
+                    f"{where}: observations are tuples of arrays; only one array a step can be "
+                    "read, so join them before the dump"
+                )
+            action = _action_ids(file, index, path)
+            steps = len(action)
+            obs = file.numbers(f"observations_{index}")
+            if obs.ndim < 1 or len(obs) != steps:
+                raise ValueError(f"{where}: {steps} actions and observations of shape {obs.shape}")
+            reward = file.numbers(f"rewards_{index}")
+            if reward.shape not in ((steps,), (steps, 1)):
+                raise ValueError(f"{where}: {steps} actions and rewards of shape {reward.shape}")
+            ended = file.numbers(f"terminated_{index}")
+            if ended.shape != () or ended.dtype.kind not in "biu":
+                raise ValueError(f"{where}: 'terminated' is {ended.dtype} of {ended.shape}")
+            with np.errstate(over="ignore"):  # infinite where float32 cannot hold it, and refused
+                reward = reward.reshape(steps).astype(np.float32)
+            yield Episode(
+                obs=np.concatenate([obs, obs[-1:]]),
+                action=np.append(action, NO_ACTION),
+                reward=np.append(reward, np.float32(0)),
+                terminated=bool(ended),
+                final_observed=False,
+            )

@@ -6,7 +6,6 @@ fragments, provenance) it keeps for us as infos, attributes and metadata. It sto
 as JPEG unless told otherwise; this library writes them exact.
 """
 
-import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -154,7 +153,10 @@ def _flat(values: np.ndarray, name: str, kinds: str, rows: int, where: str) -> n
 
 def write(source: Source, path: Path, overwrite: bool = False, data_format: str = "hdf5") -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
-    check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, _strangers)
+
+    def check() -> None:
+        refuse_to_replace(path, overwrite, lambda at: folder_of(at) == at / "data", _strangers)
+
     metadata: dict[str, Any] = {}
     episodes = steps = 0
     with replacing(path, check) as partial:
@@ -201,10 +203,6 @@ def _to_raw(episode: Episode) -> Raw:
         {name: column for name, column in infos.items() if column is not None},
         facts,
     )
-
-
-def _holds_dataset(path: Path) -> bool:
-    return folder_of(path) == path / "data"
 
 
 def _strangers(path: Path) -> Iterator[Path]:

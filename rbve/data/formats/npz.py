@@ -85,10 +85,25 @@ def read(path: Path) -> Source:
 
     def parts() -> Iterator[Dataset]:
         nonlocal done
+        first = 0
         with opened(path) as archive:
-            for part in _own_parts(_open_columns(archive, facts), facts, path):
+            members = _open_columns(archive, facts)
+            row_bytes = sum(members[name].row_bytes for name in ROW_COLUMNS if name in members)
+            length_of, limit = members.pop("length"), PART_BYTES // row_bytes
+            for length in _part_lengths(length_of, rows, limit):
+                counts = (len(length), int(length.sum()))
+                columns: dict[str, Any] = {
+                    name: member.take(counts[name in ROW_COLUMNS])
+                    for name, member in members.items()
+                }
+                if columns["final_observed"].all():
+                    columns["final_observed"] = None
+                offsets = np.concatenate([[0], np.cumsum(length)])
+                part = Dataset(**columns, offsets=offsets, **facts)
+                check_values(part, f"{path}: ", first)
                 yield part
-                done += len(part.action)
+                first += len(length)
+                done += counts[1]
 
     return Source(parts(), rows, lambda: done)
 
@@ -139,27 +154,10 @@ def _open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:
     return members
 
 
-def _own_parts(members: dict[str, Member], facts: dict[str, Any], path: Path) -> Iterator[Dataset]:
-    row_bytes = sum(members[name].row_bytes for name in ROW_COLUMNS if name in members)
-    first = 0
-    for length in _part_lengths(members["length"], members["action"], PART_BYTES // row_bytes):
-        columns: dict[str, Any] = {
-            name: member.take(int(length.sum()) if name in ROW_COLUMNS else len(length))
-            for name, member in members.items()
-            if name != "length"
-        }
-        if columns["final_observed"].all():
-            columns["final_observed"] = None
-        part = Dataset(**columns, offsets=np.concatenate([[0], np.cumsum(length)]), **facts)
-        check_values(part, f"{path}: ", first)
-        yield part
-        first += len(length)
-
-
-def _part_lengths(member: Member, rows: Member, limit: int) -> Iterator[np.ndarray]:
+def _part_lengths(member: Member, rows: int, limit: int) -> Iterator[np.ndarray]:
     """Rows of each episode, of as many episodes as make a part; they add up to those there are."""
-    damaged = ValueError(f"{member.where}: episode lengths do not fit {rows.rows} rows; {AGAIN}")
-    left = rows.rows
+    damaged = ValueError(f"{member.where}: episode lengths do not fit {rows} rows; {AGAIN}")
+    left = rows
     while member.left:
         length = member.take(EPISODES_AT_ONCE)
         if length.min() < 2 or length.max() > left or length.sum() > left:

@@ -203,7 +203,7 @@ def _seen_in(file: Path, kind: str) -> set[int]:
     try:
         for record in records(file):
             row = RecordFeatures(parse_example(record.data, _SURVEYED))
-            ids = np.unique(SCHEMAS[kind].actions(row))
+            ids = np.unique(schemas.actions_of(kind, row))
             seen.update(ids[(ids >= 0) & (ids < most)].tolist())
     except ValueError:
         pass  # the pass that decodes names what is wrong, in order

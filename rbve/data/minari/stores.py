@@ -102,29 +102,25 @@ def read_arrow(layout: Layout) -> Iterator[Raw]:
     for index in range(layout.episodes):
         file = _data_file(layout.folder / str(index))
         where = f"{file}: episode {index}"
+        with named(where):
+            rows = _read_rows(file, layout.data_format)
         try:
-            yield _read_episode(file, layout, where)
+            infos: dict[str, pa.Array] = {}
+            if "infos" in rows and pa.types.is_struct(rows["infos"].type):
+                fields = _members(rows["infos"], where)
+                infos = {name: fields[name] for name in layout.infos if name in fields}
+            for name in ("observations", *COLUMNS):
+                if name not in rows:
+                    raise ValueError(f"{where}: lacks {name!r}")
+            yield Raw(
+                [_arrow_observations(rows["observations"], leaf, where) for leaf in layout.leaves],
+                # Minari pads these to the length of the observations.
+                {name: _numbers(rows[name], f"{where}: {name!r}")[:-1] for name in COLUMNS},
+                {name: _numbers(values, f"{where}: {name!r}") for name, values in infos.items()},
+                _read_facts(file.parent / METADATA) if layout.ours else {},
+            )
         except UnicodeDecodeError:
             raise ValueError(f"{where}: a name is not UTF-8; the file is damaged") from None
-
-
-def _read_episode(file: Path, layout: Layout, where: str) -> Raw:
-    with named(where):
-        rows = _read_rows(file, layout.data_format)
-    infos: dict[str, pa.Array] = {}
-    if "infos" in rows and pa.types.is_struct(rows["infos"].type):
-        fields = _members(rows["infos"], where)
-        infos = {name: fields[name] for name in layout.infos if name in fields}
-    for name in ("observations", *COLUMNS):
-        if name not in rows:
-            raise ValueError(f"{where}: lacks {name!r}")
-    return Raw(
-        [_arrow_observations(rows["observations"], leaf, where) for leaf in layout.leaves],
-        # Minari pads these to the length of the observations.
-        {name: _numbers(rows[name], f"{where}: {name!r}")[:-1] for name in COLUMNS},
-        {name: _numbers(values, f"{where}: {name!r}") for name, values in infos.items()},
-        _read_facts(file.parent / METADATA) if layout.ours else {},
-    )
 
 
 def _data_file(folder: Path) -> Path:

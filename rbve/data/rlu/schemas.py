@@ -103,12 +103,6 @@ def sarsa(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
     )
 
 
-def _sarsa_actions(row: RecordFeatures) -> np.ndarray:
-    if row.floats("d_t", 1)[0] == 0:
-        return row.ints("a_t", 1)
-    return np.append(row.ints("a_t", 1), row.ints("a_tp1", 1))
-
-
 def _atari_episode(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
     action = _known("actions", row.ints("actions"), actions)
     count = len(action)
@@ -151,11 +145,6 @@ def bsuite(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode
         episode_return=float(total[0]),
         final_observed=steps == 2,
     )
-
-
-def _bsuite_actions(row: RecordFeatures) -> np.ndarray:
-    kinds = row.ints("step_type")
-    return row.ints("action", len(kinds))[kinds != _LAST]
 
 
 def dmlab(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
@@ -218,14 +207,9 @@ def ends(name: str, discount: float) -> bool:
     return bool(discount == 0)
 
 
-def _all_actions(row: RecordFeatures) -> np.ndarray:
-    return row.ints("actions")
-
-
 class _Schema(NamedTuple):
     features: set[str]
     episode: Callable[[RecordFeatures, tuple[int, ...], int], Episode | None]
-    actions: Callable[[RecordFeatures], np.ndarray]  # ids a record took
     obs_shape: tuple[int, ...] | None  # None: the first record tells
 
 
@@ -235,11 +219,22 @@ _BSUITE = "observation action reward discount episodic_reward step_type"
 _DMLAB = "observations_pixels observations_reward observations_action actions rewards discounts"
 _DMLAB += " start_idx episode_return"
 SCHEMAS = {
-    "atari sarsa": _Schema({*_SARSA.split()}, sarsa, _sarsa_actions, (84, 84, FRAMES)),
-    "atari episodes": _Schema({*_ATARI.split()}, _atari_episode, _all_actions, (84, 84, 1)),
-    "bsuite": _Schema({*_BSUITE.split()}, bsuite, _bsuite_actions, None),
-    "dmlab": _Schema({*_DMLAB.split()}, dmlab, _all_actions, (72, 96, 3)),
+    "atari sarsa": _Schema({*_SARSA.split()}, sarsa, (84, 84, FRAMES)),
+    "atari episodes": _Schema({*_ATARI.split()}, _atari_episode, (84, 84, 1)),
+    "bsuite": _Schema({*_BSUITE.split()}, bsuite, None),
+    "dmlab": _Schema({*_DMLAB.split()}, dmlab, (72, 96, 3)),
 }
+
+
+def actions_of(kind: str, row: RecordFeatures) -> np.ndarray:
+    """Ids a record took; none in the row of a final observation."""
+    if kind == "atari sarsa":
+        names = ("a_t",) if row.floats("d_t", 1)[0] == 0 else ("a_t", "a_tp1")
+        return np.concatenate([row.ints(name, 1) for name in names])
+    if kind == "bsuite":
+        kinds = row.ints("step_type")
+        return row.ints("action", len(kinds))[kinds != _LAST]
+    return row.ints("actions")
 
 
 def kind_of(features: Mapping[str, Value]) -> str:
