@@ -11,10 +11,7 @@ from rbve.data.features import is_finite32
 
 
 def check_values(dataset: Any, where: str = "", first: int = 0) -> None:
-    """Refuse a Dataset with such values.
-
-    `where` opens the message; `first` is the number of the first episode.
-    """
+    """Refuse a Dataset with such values; `where` opens the message, `first` numbers episodes."""
     for fault in faults(dataset):
         episode = int(np.searchsorted(dataset.offsets, fault.row, side="right")) - 1
         step = fault.row - int(dataset.offsets[episode])

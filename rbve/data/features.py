@@ -127,10 +127,7 @@ class Features:
         return sum(column.size for column in self.columns)
 
     def encode(self, raw: Any, xp: Any = np) -> Any:
-        """(N, columns) as the dataset holds them to (N, size) float32 as the network sees them.
-
-        `xp` is numpy, or jax.numpy inside a compiled function.
-        """
+        """(N, columns) of a dataset as the network's (N, size) float32; `xp` is (jax.)numpy."""
         parts: list[Any] = []
         for index, column in enumerate(self.columns):
             parts += column.inputs(raw[:, index : index + 1], xp)

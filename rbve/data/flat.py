@@ -1,11 +1,5 @@
 """Flat arrays, one entry per decision, as offline RL saves them: cut into episodes.
 
-    observations, actions, rewards     one row per decision
-    terminals | terminated | terminations   1 where the episode truly ended
-    timeouts | truncated | truncations      1 where the record stops and the episode went on
-    dones                              1 at either end; alone, every end counts as terminated
-    next_observations                  optional; holds what came after the last decisions
-
 An episode also ends, truncated, where the next row is not what came next: its observation is
 another than the `next_observations` before it. Without those, final observations are unknown.
 """
@@ -27,10 +21,10 @@ _NAMES = {
     "obs": ("observations",),
     "action": ("actions",),
     "reward": ("rewards",),
-    "terminated": ("terminals", "terminated", "terminations"),
-    "truncated": ("timeouts", "truncated", "truncations"),
-    "done": ("dones",),
-    "next_obs": ("next_observations",),
+    "terminated": ("terminals", "terminated", "terminations"),  # 1 where the episode truly ended
+    "truncated": ("timeouts", "truncated", "truncations"),  # 1 where the record stops before
+    "done": ("dones",),  # 1 at either end; alone, every end counts as terminated
+    "next_obs": ("next_observations",),  # optional; holds what came after the last decisions
 }
 _ENDS = ("terminated", "truncated", "done")
 _MAX_ACTIONS = 4096

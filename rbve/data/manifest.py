@@ -49,10 +49,7 @@ def row_bytes(column: dict[str, Any]) -> int:
 
 
 def fingerprint(path: Path) -> str:
-    """Changes whenever what training sees does: values, types, actions, features. Reads no column.
-
-    Where the data came from, and when, does not count.
-    """
+    """Changes with what training sees: values, types, actions, features, not provenance."""
     facts = read_manifest(path)
     del facts["provenance"], facts["finished"]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

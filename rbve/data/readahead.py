@@ -1,7 +1,6 @@
 """Tells the system which rows of a mapped column will be read, so that a disk reads them at once.
 
-Left to itself it reads one row after another as they are touched, each with much around it: from a
-disk that costs a hundred times as long.
+One after another, as they are touched, each with much around it, costs a hundred times as long.
 """
 
 import mmap

@@ -63,15 +63,13 @@ class StoreWriter:
     def append(self, episodes: Sequence[Episode]) -> None:
         if episodes:
             place = {"where": f"{self.path}: ", "first": self.manifest["episodes"]}
-            self._extend(Dataset.from_episodes(episodes, self.manifest["actions"], **place))
+            actions = self.manifest["actions"]
+            self.extend(Dataset.from_episodes(episodes, actions, checked=False, **place))
 
     def extend(self, part: Dataset) -> None:
         """Append all episodes of a Dataset."""
-        check_values(part, f"{self.path}: ", self.manifest["episodes"])
-        self._extend(part)
-
-    def _extend(self, part: Dataset) -> None:
         held = self.manifest["episodes"]
+        check_values(part, f"{self.path}: ", held)
         columns = self.manifest["columns"]
         added = columns_of(part)
         if columns and set(added) != set(columns):
@@ -214,10 +212,7 @@ def read(path: Path) -> Source:
 
 
 def open_store(path: Path, verify: bool | int = True) -> Dataset:
-    """The store, memory-mapped.
-
-    `verify` says which checksums to check: all, none, or those of columns up to so many bytes.
-    """
+    """Memory-mapped; `verify`: all checksums, none, or those of columns up to so many bytes."""
     manifest = manifests.read_manifest(path)
     checked_up_to = math.inf if verify is True else int(verify)
     columns: dict[str, Any] = {

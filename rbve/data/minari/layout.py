@@ -108,11 +108,7 @@ def open_layout(path: Path) -> Layout:
 
 
 def _origin(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Where a dataset of others comes from, as it says itself.
-
-    The environment is one of Gymnasium's by a plain id, and what it was made with;
-    `rbve.envs.named_in_file` decides later whether it can be had.
-    """
+    """Where a dataset of others comes from; rbve.envs decides later if its environment is there."""
     name = folder.parent.name if folder.name == "data" else folder.name
     origin: dict[str, Any] = {"source": name, "format": "minari"}
     origin |= {key: content[key] for key in _ORIGIN if isinstance(content.get(key), str | list)}

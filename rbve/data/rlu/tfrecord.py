@@ -1,13 +1,8 @@
 """TFRecord shards of tf.train.Example, without TensorFlow.
 
-A shard is a gzip stream of records, each
-
-    length  8 bytes, little-endian
-    crc     4 bytes, masked crc32c of the length
-    data    `length` bytes, one tf.train.Example as protobuf
-    crc     4 bytes, masked crc32c of the data
-
-No number in a file is trusted before its checksum is, and none decides how much memory is taken.
+A shard is a gzip stream of records: length (8 bytes, little-endian), its masked crc32c (4), one
+tf.train.Example as protobuf, its masked crc32c (4). No number in a file is trusted before its
+checksum is, and none decides how much memory is taken.
 """
 
 import gzip
