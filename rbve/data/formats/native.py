@@ -43,7 +43,7 @@ class StoreWriter:
     ) -> None:
         self.path = Path(path)
         manifests.check_provenance(provenance or {}, f"{self.path}")
-        refuse_to_replace(self.path, overwrite, _holds_dataset, strangers)
+        refuse_to_replace(self.path, overwrite, _holds_dataset, _strangers)
         if _holds_dataset(self.path):
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
@@ -142,11 +142,11 @@ def _stored_dtype(values: np.ndarray) -> str:
     return values.dtype.newbyteorder("<").str
 
 
-def strangers(folder: Path) -> Iterator[Path]:
-    """What is no file of a store, nor left over by a writer that was killed."""
-    ours = {MANIFEST, *(f"{name}.bin" for name in (*ROW_COLUMNS, *EPISODE_COLUMNS))}
+def _strangers(folder: Path, beside: str = MANIFEST) -> Iterator[Path]:
+    """What is no file of a store or `beside` it, nor left over by a writer that was killed."""
+    ours = {MANIFEST, beside, *(f"{name}.bin" for name in (*ROW_COLUMNS, *EPISODE_COLUMNS))}
     for entry in sorted(folder.iterdir()):
-        left_over = entry.name.startswith(f".{MANIFEST}.")
+        left_over = entry.name.startswith((f".{MANIFEST}.", f".{beside}."))
         if not entry.is_file() or not (entry.name in ours or left_over):
             yield entry
 
@@ -172,12 +172,7 @@ def recording(
     A dataset that is there already stays until the new one is whole. `beside` names a file that
     lies among the columns and is replaced with them.
     """
-
-    def others(folder: Path) -> Iterator[Path]:
-        for entry in strangers(folder):
-            if entry.name != beside and not entry.name.startswith(f".{beside}."):
-                yield entry
-
+    others = functools.partial(_strangers, beside=beside)
     check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, others)
     files.restore(path)
     if path.is_dir() and any(path.iterdir()):
@@ -191,7 +186,7 @@ def recording(
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
-    check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, strangers)
+    check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, _strangers)
     with replacing(path, check) as partial:
         writer = None
         for part in source.parts:
