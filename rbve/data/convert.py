@@ -1,7 +1,5 @@
 """From one format to another, part by part."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,11 +18,7 @@ def convert(
     overwrite: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[str]:
-    """Read `src` and write `dst`; returns what the user should know about the data.
-
-    Formats are told by what is there and by the suffix of `dst`, unless named. `on_progress` is
-    told how much of the input was read, of how much.
-    """
+    """As rbve.convert; returns what the user should know. `on_progress` gets (read, total)."""
     source_path, target = Path(src).resolve(), Path(dst).resolve()
     if source_path == target:
         raise ValueError(f"{dst}: is the source itself; choose another path to write to")

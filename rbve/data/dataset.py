@@ -5,8 +5,6 @@ observation, action −1 and reward 0. So one index serves all columns. Only a f
 a longer episode, may know the action that came next: a SARSA tuple is 2 rows with both actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -14,16 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rbve.data.check import check_values
-from rbve.data.episode import (
-    NO_ACTION,
-    OPTIONAL_COLUMNS,
-    Episode,
-    action_names,
-    check_shapes,
-    optional_columns,
-    return_of,
-    stored_ids,
-)
+from rbve.data.episode import NO_ACTION, OPTIONAL_COLUMNS, Episode, action_names, columns_of
 from rbve.data.features import Features
 
 __all__ = ["NO_ACTION", "OPTIONAL_COLUMNS", "Dataset", "Episode"]
@@ -75,9 +64,9 @@ class Dataset:
     @property
     def finals_known(self) -> np.ndarray:
         """(E,) bool, whether each episode's final observation is known."""
-        if self.final_observed is None:
-            return np.ones(self.num_episodes, np.bool_)
-        return self.final_observed
+        return (
+            np.ones(self.num_episodes, bool) if self.final_observed is None else self.final_observed
+        )
 
     @property
     def returns_known(self) -> np.ndarray:
@@ -92,22 +81,14 @@ class Dataset:
     def episode(self, index: int) -> Episode:
         index = range(self.num_episodes)[index]  # IndexError beyond, negative from the end
         rows = slice(self.offsets[index], self.offsets[index + 1])
-        optional = {
-            name: None if (column := getattr(self, name)) is None else column[rows]
-            for name in OPTIONAL_COLUMNS
-        }
+        columns = {name: getattr(self, name) for name in (*_PER_ROW, *_PER_EPISODE)}
+        known = {name: column for name, column in columns.items() if column is not None}
         return Episode(
-            self.obs[rows],
-            self.action[rows],
-            self.reward[rows],
-            bool(self.terminated[index]),
-            bool(self.complete[index]),
-            float(self.episode_return[index]),
-            **optional,
-            final_observed=self.final_observed is None or bool(self.final_observed[index]),
+            **{name: known[name][rows] for name in _PER_ROW if name in known},
+            **{name: known[name][index].item() for name in _PER_EPISODE if name in known},
         )
 
-    def select(self, episodes: np.ndarray, note: str) -> Dataset:
+    def select(self, episodes: np.ndarray, note: str) -> "Dataset":
         """The given episodes, in the given order; `note` goes into the provenance."""
         if len(episodes) == 0:
             raise ValueError(
@@ -120,7 +101,7 @@ class Dataset:
         chosen = replace(self, offsets=offsets, provenance={**self.provenance, "select": notes})
         return chosen._indexed(before + np.arange(offsets[-1]), episodes)
 
-    def _indexed(self, rows: Any, episodes: Any) -> Dataset:
+    def _indexed(self, rows: Any, episodes: Any) -> "Dataset":
         """Other rows and episodes of the columns; wide ones may stay on disk."""
         columns: dict[str, Any] = {}
         for name in (*_PER_ROW, *_PER_EPISODE):
@@ -130,14 +111,14 @@ class Dataset:
                 columns[name] = take(column, index) if wide else column[index]
         return replace(self, **columns)
 
-    def subsample(self, fraction: float, seed: int = 0) -> Dataset:
+    def subsample(self, fraction: float, seed: int = 0) -> "Dataset":
         """A random share of the episodes, at least one, in their recorded order."""
         chosen = np.flatnonzero(sample_episodes(self.num_episodes, fraction, seed))
         if fraction == 1:
             return self
         return self.select(chosen, f"subsample {fraction:g} seed {seed}")
 
-    def split(self, fraction: float, seed: int = 0) -> tuple[Dataset, Dataset]:
+    def split(self, fraction: float, seed: int = 0) -> tuple["Dataset", "Dataset"]:
         """(train, validation) by episode; `fraction` is the share that trains."""
         if not 0 < fraction < 1:
             raise ValueError(f"the training share must lie in (0, 1); got {fraction}")
@@ -149,7 +130,7 @@ class Dataset:
             self.select(np.sort(order[count:]), f"{note} validation"),
         )
 
-    def filter_by_return(self, side: Literal["above", "below"]) -> Dataset:
+    def filter_by_return(self, side: Literal["above", "below"]) -> "Dataset":
         """Episodes whose return lies above, or not above, the mean of those that are known."""
         if side not in ("above", "below"):
             raise ValueError(f"side must be 'above' or 'below'; got {side!r}")
@@ -164,7 +145,7 @@ class Dataset:
         chosen = np.flatnonzero(above if side == "above" else known & ~above)
         return self.select(chosen, f"return {side} mean")
 
-    def with_executed_actions(self) -> Dataset:
+    def with_executed_actions(self) -> "Dataset":
         """The same log, holding the actions the environment executed instead of the chosen ones."""
         if self.executed is None:
             raise ValueError("this dataset does not hold executed actions")
@@ -172,7 +153,7 @@ class Dataset:
             self, action=self.executed, provenance={**self.provenance, "action": "executed"}
         )
 
-    def part(self, start: int, stop: int) -> Dataset:
+    def part(self, start: int, stop: int) -> "Dataset":
         """Episodes start to stop as a Dataset of their own, without copying a row."""
         rows = slice(self.offsets[start], self.offsets[stop])
         offsets = self.offsets[start : stop + 1] - self.offsets[start]
@@ -187,40 +168,28 @@ class Dataset:
         where: str = "",
         first: int = 0,
         checked: bool = True,
-    ) -> Dataset:
+    ) -> "Dataset":
         """Gather episodes; `actions` names the action set, or counts it.
 
         `where` and `first`, the number of the first episode, go into messages. Without `checked`
         values are taken as they are, for an audit to judge.
         """
-        eps = list(episodes)
-        if not eps:
+        held = list(episodes)
+        if not held:
             raise ValueError(f"{where}a dataset needs at least one episode; got none")
         names = action_names(actions)
-        for index, episode in enumerate(eps):
-            place = f"{where}episode {first + index}"
-            check_shapes(episode, len(names), place, eps[0].obs.shape[1:])
-        known = np.array([episode.final_observed for episode in eps], np.bool_)
         dataset = Dataset(
-            obs=np.concatenate([episode.obs for episode in eps]),
-            action=stored_ids([episode.action for episode in eps]),
-            reward=np.concatenate([episode.reward for episode in eps]).astype(np.float32),
-            offsets=np.cumsum([0] + [len(episode.action) for episode in eps]),
-            terminated=np.array([episode.terminated for episode in eps], np.bool_),
-            complete=np.array([episode.complete for episode in eps], np.bool_),
-            episode_return=np.array([return_of(episode) for episode in eps]),
-            final_observed=None if known.all() else known,
+            **columns_of(held, len(names), where, first),
             actions=names,
             features=features,
             provenance=provenance or {},
-            **optional_columns(eps, first, where),
         )
         if checked:
             check_values(dataset, where, first)
         return dataset
 
     @staticmethod
-    def join(parts: Iterable[Dataset]) -> Dataset:
+    def join(parts: Iterable["Dataset"]) -> "Dataset":
         """Parts of one dataset, one after another, in memory."""
         held = list(parts)
         if len(held) == 1:

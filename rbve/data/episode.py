@@ -1,7 +1,5 @@
 """An Episode: what one run from start to end logged, in columns of T + 1 rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -26,7 +24,7 @@ class Episode(NamedTuple):
     @staticmethod
     def from_steps(
         obs: Sequence[Any], action: Sequence[int], reward: Sequence[float], terminated: bool
-    ) -> Episode:
+    ) -> "Episode":
         """From T+1 observations, T actions and T rewards, as a loop over an environment yields."""
         if not len(obs) == len(action) + 1 == len(reward) + 1:
             raise ValueError(
@@ -71,36 +69,42 @@ _KINDS = {
 }
 
 
-def optional_columns(
-    episodes: Sequence[Episode], first: int = 0, where: str = ""
+def columns_of(
+    episodes: Sequence[Episode], num_actions: int, where: str, first: int
 ) -> dict[str, Any]:
-    """Those the episodes have; `first` is the number of the first one, for the message."""
-    stored: dict[str, Any] = {}
-    for name in OPTIONAL_COLUMNS:
-        columns = [getattr(episode, name) for episode in episodes]
-        missing = [index for index, column in enumerate(columns) if column is None]
+    """Columns of a Dataset; `first` is the number of the first episode, for messages."""
+    for index, episode in enumerate(episodes):
+        place = f"{where}episode {first + index}"
+        _check_shapes(episode, num_actions, place, episodes[0].obs.shape[1:])
+    known = np.array([episode.final_observed for episode in episodes], bool)
+    columns: dict[str, Any] = {
+        "offsets": np.cumsum([0] + [len(episode.action) for episode in episodes]),
+        "terminated": np.array([episode.terminated for episode in episodes], bool),
+        "complete": np.array([episode.complete for episode in episodes], bool),
+        "episode_return": np.array([return_of(episode) for episode in episodes]),
+        "final_observed": None if known.all() else known,
+    }
+    ids = np.iinfo(np.int32)
+    for name in _KINDS:
+        values = [getattr(episode, name) for episode in episodes]
+        missing = [index for index, column in enumerate(values) if column is None]
         if len(missing) not in (0, len(episodes)):
             raise ValueError(
                 f"{where}episode {first + missing[0]} lacks '{name}' and other episodes have it: "
                 "give it for all episodes or for none"
             )
-        if not missing and name == "executed":
-            stored[name] = stored_ids(columns)
-        elif not missing:
-            stored[name] = np.concatenate(columns).astype(OPTIONAL_COLUMNS[name])
-    return stored
+        if missing:
+            continue
+        if name in ("action", "executed"):
+            # Ids beyond int32 become its largest number, which no action has. Each episode by
+            # itself: int64 and uint64 side by side would become floats.
+            values = [np.clip(column, ids.min, ids.max).astype(np.int32) for column in values]
+        dtype = {**OPTIONAL_COLUMNS, "reward": np.float32}.get(name)
+        columns[name] = np.asarray(np.concatenate(values), dtype)
+    return columns
 
 
-def stored_ids(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Action ids as int32. Those beyond it become its largest number, which no action has."""
-    limits = np.iinfo(np.int32)
-    # Each by itself: int64 and uint64 side by side would become floats.
-    return np.concatenate(
-        [np.clip(column, limits.min, limits.max).astype(np.int32) for column in columns]
-    )
-
-
-def check_shapes(
+def _check_shapes(
     episode: Episode, num_actions: int, where: str, obs_shape: tuple[int, ...]
 ) -> None:
     """Refuse columns that do not belong together; `where` opens the message."""

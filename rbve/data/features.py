@@ -6,8 +6,6 @@ one-hot, by statistics taken once, when the log was read. A missing number is se
 missing category as none of its levels; with an indicator one more input says that it is missing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +46,10 @@ class Feature:
 
     def code(self, value: Any) -> float:
         """The number a dataset holds for a value of the log."""
-        if _is_nothing(value) or (str(value).strip() in NULLS and value not in self.categories):
+        text = str(value)
+        # NaN of any type, and what pandas has for it; text of that kind may be a category.
+        nothing = value is None or (not isinstance(value, str) and text in ("nan", "<NA>", "NaT"))
+        if nothing or (text.strip() in NULLS and value not in self.categories):
             if self.missing == "error":
                 kind = "finite number" if isinstance(value, float) else "number"
                 kind = kind if self.kind == "number" else "category"
@@ -58,7 +59,17 @@ class Feature:
                 )
             return math.nan
         if self.kind == "category":
-            return self._category(value)
+            name = category_name(value)
+            if set(self.categories) <= {*_BOOLS, OTHER} and name.strip().capitalize() in _BOOLS:
+                name = name.strip().capitalize()  # a text file's "true" and "TRUE"
+            if name not in self.categories and not self.other:
+                hint = did_you_mean(name, self.categories)
+                raise ValueError(
+                    f"column {self.name!r}: category {name!r} is not in the data the policy "
+                    f"learned from.{hint} Known: {', '.join(self.categories[:20])}"
+                )
+            name = name if name in self.categories else OTHER
+            return float(self.categories.index(name)) if name in self.categories else _UNSEEN
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -68,20 +79,6 @@ class Feature:
         if not math.isfinite(number):
             raise ValueError(f"column {self.name!r} takes a finite number; got {value!r}")
         return number
-
-    def _category(self, value: Any) -> float:
-        name = category_name(value)
-        if set(self.categories) <= {*_BOOLS, OTHER} and name.strip().capitalize() in _BOOLS:
-            name = name.strip().capitalize()  # a text file's "true" and "TRUE"
-        if name in self.categories:
-            return float(self.categories.index(name))
-        if self.other:
-            return float(self.categories.index(OTHER)) if OTHER in self.categories else _UNSEEN
-        hint = did_you_mean(name, self.categories)
-        raise ValueError(
-            f"column {self.name!r}: category {name!r} is not in the data the policy learned "
-            f"from.{hint} Known: {', '.join(self.categories[:20])}"
-        )
 
     def inputs(self, values: Any, xp: Any) -> list[Any]:
         """(N, 1) as the dataset holds them to the columns the network sees."""
@@ -110,11 +107,6 @@ def is_finite32(values: np.ndarray) -> np.ndarray:
     return np.abs(values) <= np.finfo(np.float32).max
 
 
-def _is_nothing(value: Any) -> bool:
-    """None, NaN of any type, and what pandas has for them; no text, which may be a category."""
-    return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
-
-
 def category_name(value: Any) -> str:
     """The name of a value of a log, the same whichever type the file or the caller gave it."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -135,10 +127,7 @@ class Features:
         return sum(column.size for column in self.columns)
 
     def encode(self, raw: Any, xp: Any = np) -> Any:
-        """(N, columns) as the dataset holds them to (N, size) float32 as the network sees them.
-
-        `xp` is numpy, or jax.numpy inside a compiled function.
-        """
+        """(N, columns) of a dataset as the network's (N, size) float32; `xp` is (jax.)numpy."""
         parts: list[Any] = []
         for index, column in enumerate(self.columns):
             parts += column.inputs(raw[:, index : index + 1], xp)
@@ -185,34 +174,31 @@ class Features:
         return texts
 
     def to_json(self) -> list[dict[str, Any]]:
-        return [_entry_of(column) for column in self.columns]
+        """What is not said is the default: no bound, no missing value, no other category."""
+        entries: list[dict[str, Any]] = []
+        for column in self.columns:
+            if column.kind == "category":
+                values: dict[str, Any] = {"categories": list(column.categories)}
+            else:
+                values = {"mean": column.mean, "scale": column.scale}
+            for name in ("low", "high", "clip", "missing", "other"):
+                if (value := getattr(column, name)) != getattr(Feature, name):
+                    values[name] = value
+            entries.append({"name": column.name, "kind": column.kind, **values})
+        return entries
 
     @staticmethod
-    def from_json(content: Any, where: str) -> Features:
+    def from_json(content: Any, where: str) -> "Features":
         """`where` opens the message if the content is not what to_json() wrote."""
-        columns = map(_column_of, content) if isinstance(content, list) else ()
-        read = tuple(columns)
-        if not read or None in read:
+        columns = list(map(_column_of, content)) if isinstance(content, list) else []
+        known = tuple(column for column in columns if column is not None)
+        if not known or len(known) < len(columns):
             raise ValueError(f"{where}: 'features' is not a list of columns; damaged")
-        return Features(tuple(column for column in read if column is not None))
-
-
-def _entry_of(column: Feature) -> dict[str, Any]:
-    """What is not said is the default: no bound, no missing value, no other category."""
-    entry: dict[str, Any] = {"name": column.name, "kind": column.kind}
-    if column.kind == "category":
-        entry["categories"] = list(column.categories)
-    else:
-        entry |= {"mean": column.mean, "scale": column.scale}
-    for name in ("low", "high", "clip", "missing", "other"):
-        value = getattr(column, name)
-        if value != getattr(Feature, name):
-            entry[name] = value
-    return entry
+        return Features(known)
 
 
 def _column_of(entry: Any) -> Feature | None:
-    """None where the entry is not what entry_of() wrote."""
+    """None where the entry is not what to_json() wrote."""
     if not isinstance(entry, dict) or type(entry.get("name")) is not str:
         return None
     shared = {"missing": entry.get("missing", "error"), "other": entry.get("other", False)}

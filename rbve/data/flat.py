@@ -1,20 +1,13 @@
 """Flat arrays, one entry per decision, as offline RL saves them: cut into episodes.
 
-    observations, actions, rewards     one row per decision
-    terminals | terminated | terminations   1 where the episode truly ended
-    timeouts | truncated | truncations      1 where the record stops and the episode went on
-    dones                              1 at either end; alone, every end counts as terminated
-    next_observations                  optional; holds what came after the last decisions
-
 An episode also ends, truncated, where the next row is not what came next: its observation is
 another than the `next_observations` before it. Without those, final observations are unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +21,10 @@ _NAMES = {
     "obs": ("observations",),
     "action": ("actions",),
     "reward": ("rewards",),
-    "terminated": ("terminals", "terminated", "terminations"),
-    "truncated": ("timeouts", "truncated", "truncations"),
-    "done": ("dones",),
-    "next_obs": ("next_observations",),
+    "terminated": ("terminals", "terminated", "terminations"),  # 1 where the episode truly ended
+    "truncated": ("timeouts", "truncated", "truncations"),  # 1 where the record stops before
+    "done": ("dones",),  # 1 at either end; alone, every end counts as terminated
+    "next_obs": ("next_observations",),  # optional; holds what came after the last decisions
 }
 _ENDS = ("terminated", "truncated", "done")
 _MAX_ACTIONS = 4096
@@ -56,7 +49,7 @@ def read(path: Path) -> Source:
     def parts() -> Iterator[Dataset]:
         nonlocal done
         with opened(path) as archive:
-            for part in _Cutter(_open_arrays(archive), actions, path, notes).parts():
+            for part in _parts(_open_arrays(archive), actions, path, notes):
                 yield part
                 done += part.num_transitions
 
@@ -72,7 +65,7 @@ def _open_arrays(archive: Archive) -> dict[str, Member]:
                 f"{archive.path}: arrays {' and '.join(map(repr, present))} say the same; keep one"
             )
         if present:
-            members[role] = archive.member(present[0])
+            members[role] = Member(archive, present[0])
         elif role in ("obs", "action", "reward"):
             raise ValueError(
                 f"{archive.path}: lacks the array {names[0]!r}; it holds "
@@ -83,11 +76,6 @@ def _open_arrays(archive: Archive) -> dict[str, Member]:
             f"{archive.path}: no array says where episodes end; save 'terminals' (1 where an "
             "episode ended) and 'timeouts' (1 where it was cut off)"
         )
-    _check_arrays(members, archive)
-    return members
-
-
-def _check_arrays(members: dict[str, Member], archive: Archive) -> None:
     obs, action = members["obs"], members["action"]
     for role, member in members.items():
         if member.rows != action.rows:
@@ -110,6 +98,7 @@ def _check_arrays(members: dict[str, Member], archive: Archive) -> None:
             f"{following.where} holds {following.dtype} of shape {following.row_shape} a row, and "
             f"'observations' {obs.dtype} of shape {obs.row_shape}; they need the same"
         )
+    return members
 
 
 def _action_set(member: Member, notes: list[str]) -> tuple[str, ...]:
@@ -148,116 +137,94 @@ def _flags(member: Member, count: int) -> np.ndarray:
     return values.astype(bool)
 
 
-class _Cutter:
-    """Cuts the arrays into episodes; each part is built from the rows of one or more chunks."""
-
-    def __init__(
-        self, members: dict[str, Member], actions: tuple[str, ...], path: Path, notes: list[str]
-    ) -> None:
-        self.members, self.actions, self.path, self.notes = members, actions, path, notes
-        self.episodes = self.breaks = 0
-        self.provenance = {
-            "source": path.name,
-            "format": "npz",
-            "arrays": {role: member.name for role, member in members.items()},
-        }
-
-    def parts(self) -> Iterator[Dataset]:
-        held: list[_Chunk] = []  # rows of an episode that goes on
-        for chunk, following in pairwise(chain(self.chunks(), [{}])):
-            self.mark_breaks(chunk, following)
-            ends = np.flatnonzero(chunk["end"])
-            stop = int(ends[-1]) + 1 if len(ends) else 0
-            held.append({name: column[:stop] for name, column in chunk.items()})
-            if stop:
-                yield self.part(joined(held))
-                held = []
-            held.append({name: column[stop:] for name, column in chunk.items()})
-        rows = sum(len(chunk["end"]) for chunk in held)
-        if rows:
-            table = joined(held)
-            table["end"][-1] = True
-            self.notes.append(
+def _parts(
+    members: dict[str, Member], actions: tuple[str, ...], path: Path, notes: list[str]
+) -> Iterator[Dataset]:
+    """Whole episodes, each part built from the rows of one or more chunks."""
+    arrays = {role: member.name for role, member in members.items()}
+    provenance = {"source": path.name, "format": "npz", "arrays": arrays}
+    held: list[_Chunk] = []  # rows of an episode that goes on
+    episodes = breaks = 0
+    for chunk, following in pairwise(chain(_chunks(members), [{}])):
+        breaks += _mark_breaks(chunk, following)
+        end = chunk["end"]
+        stop = int(np.flatnonzero(end)[-1]) + 1 if end.any() else 0
+        if not following and stop < len(end):
+            rows = len(end) - stop + (0 if stop else sum(len(before["end"]) for before in held))
+            notes.append(
                 f"the last {rows} rows have no end mark; they are kept as a truncated episode"
             )
-            yield self.part(table)
-        if self.breaks:
-            self.notes.append(
-                f"in {self.breaks} rows without an end mark 'next_observations' is not the "
-                "observation of the next row: episodes are cut there, truncated"
-            )
-
-    def chunks(self) -> Iterator[_Chunk]:
-        members = self.members
-        row_bytes = WORK_BYTES + sum(member.row_bytes for member in members.values())
-        size = max(1, PART_BYTES // 2 // row_bytes)  # two are held at a time
-        while members["action"].left:
-            chunk = {
-                "obs": members["obs"].take(size),
-                "action": _action_ids(members["action"], size),
-                "reward": members["reward"].take(size).reshape(-1),
-            }
-            if "next_obs" in members:
-                chunk["next_obs"] = members["next_obs"].take(size)
-            flags = {role: _flags(members[role], size) for role in _ENDS if role in members}
-            chunk["end"] = np.logical_or.reduce(list(flags.values()))
-            chunk["terminated"] = _terminations(flags)
-            yield chunk
-
-    def mark_breaks(self, chunk: _Chunk, following: _Chunk) -> None:
-        if "next_obs" not in chunk:
-            return
-        after = chunk["obs"][1:]
-        if following:
-            after = np.concatenate([after, following["obs"][:1]])
-        other = chunk["next_obs"][: len(after)] != after
-        broken = other.any(axis=tuple(range(1, other.ndim))) & ~chunk["end"][: len(after)]
-        chunk["end"][: len(after)] |= broken
-        self.breaks += int(broken.sum())
-
-    def part(self, table: _Chunk) -> Dataset:
-        last = np.flatnonzero(table["end"])  # rows of last decisions
-        lengths = np.diff(last, prepend=-1) + 1
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        final = offsets[1:] - 1
-        row = np.arange(len(table["end"])) + np.repeat(np.arange(len(last)), lengths - 1)
-        obs = np.empty((offsets[-1], *table["obs"].shape[1:]), table["obs"].dtype)
-        obs[row] = table["obs"]
-        obs[final] = table.get("next_obs", table["obs"])[last]
-        action = np.full(offsets[-1], NO_ACTION, np.int32)
-        action[row] = table["action"]
-        reward = np.zeros(offsets[-1], np.float32)
-        # What float32 cannot hold becomes infinite or NaN, which is checked.
-        with np.errstate(over="ignore", invalid="ignore"):
-            reward[row] = table["reward"]
-            returns = np.add.reduceat(reward, offsets[:-1], dtype=np.float64)
-        dataset = Dataset(
-            obs=obs,
-            action=action,
-            reward=reward,
-            offsets=offsets,
-            terminated=table["terminated"][last],
-            complete=np.ones(len(last), bool),
-            episode_return=returns,
-            actions=self.actions,
-            final_observed=None if "next_obs" in table else np.zeros(len(last), bool),
-            provenance=self.provenance,
+            end[-1], stop = True, len(end)
+        held.append({name: column[:stop] for name, column in chunk.items()})
+        if stop:
+            table = {name: np.concatenate([each[name] for each in held]) for name in chunk}
+            part = _part(table, actions, provenance)
+            check_values(part, f"{path}: ", episodes)
+            yield part
+            episodes += part.num_episodes
+            held = []
+        held.append({name: column[stop:] for name, column in chunk.items()})
+    if breaks:
+        notes.append(
+            f"in {breaks} rows without an end mark 'next_observations' is not the "
+            "observation of the next row: episodes are cut there, truncated"
         )
-        check_values(dataset, f"{self.path}: ", self.episodes)
-        self.episodes += len(last)
-        return dataset
 
 
-def _terminations(flags: _Chunk) -> np.ndarray:
-    """Which ends are true ones: 'dones' alone cannot tell, and marks time limits too."""
-    if "terminated" in flags:
-        return flags["terminated"]
-    if "done" in flags:
-        return flags["done"] & ~flags.get("truncated", np.False_)
-    return np.zeros(len(flags["truncated"]), bool)
+def _chunks(members: dict[str, Member]) -> Iterator[_Chunk]:
+    row_bytes = WORK_BYTES + sum(member.row_bytes for member in members.values())
+    size = max(1, PART_BYTES // 2 // row_bytes)  # two are held at a time
+    while members["action"].left:
+        wide = [role for role in ("obs", "next_obs") if role in members]
+        chunk: _Chunk = {role: members[role].take(size) for role in wide}
+        chunk["action"] = _action_ids(members["action"], size)
+        chunk["reward"] = members["reward"].take(size).reshape(-1)
+        flags = {role: _flags(members[role], size) for role in _ENDS if role in members}
+        chunk["end"] = np.logical_or.reduce(list(flags.values()))
+        # 'dones' alone cannot tell which ends are true ones, and marks time limits too.
+        nowhere = np.zeros_like(chunk["end"])
+        done = flags.get("done", nowhere) & ~flags.get("truncated", nowhere)
+        chunk["terminated"] = flags.get("terminated", done)
+        yield chunk
 
 
-def joined(held: list[_Chunk]) -> _Chunk:
-    if len(held) == 1:
-        return held[0]
-    return {name: np.concatenate([chunk[name] for chunk in held]) for name in held[0]}
+def _mark_breaks(chunk: _Chunk, following: _Chunk) -> int:
+    """Ends episodes where the next row is not what came next; how many."""
+    if "next_obs" not in chunk:
+        return 0
+    after = chunk["obs"][1:]
+    if following:
+        after = np.concatenate([after, following["obs"][:1]])
+    other = chunk["next_obs"][: len(after)] != after
+    broken = other.any(axis=tuple(range(1, other.ndim))) & ~chunk["end"][: len(after)]
+    chunk["end"][: len(after)] |= broken
+    return int(broken.sum())
+
+
+def _part(table: _Chunk, actions: tuple[str, ...], provenance: dict[str, Any]) -> Dataset:
+    last = np.flatnonzero(table["end"])  # rows of last decisions
+    lengths = np.diff(last, prepend=-1) + 1
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    row = np.arange(len(table["end"])) + np.repeat(np.arange(len(last)), lengths - 1)
+    obs = np.empty((offsets[-1], *table["obs"].shape[1:]), table["obs"].dtype)
+    obs[row] = table["obs"]
+    obs[offsets[1:] - 1] = table.get("next_obs", table["obs"])[last]
+    action = np.full(offsets[-1], NO_ACTION, np.int32)
+    action[row] = table["action"]
+    reward = np.zeros(offsets[-1], np.float32)
+    # What float32 cannot hold becomes infinite or NaN, which is checked.
+    with np.errstate(over="ignore", invalid="ignore"):
+        reward[row] = table["reward"]
+        returns = np.add.reduceat(reward, offsets[:-1], dtype=np.float64)
+    return Dataset(
+        obs=obs,
+        action=action,
+        reward=reward,
+        offsets=offsets,
+        terminated=table["terminated"][last],
+        complete=np.ones(len(last), bool),
+        episode_return=returns,
+        actions=actions,
+        final_observed=None if "next_obs" in table else np.zeros(len(last), bool),
+        provenance=provenance,
+    )

@@ -4,14 +4,12 @@ A file may say anything: more numbers than it holds, or that they lie in other f
 (2.0 at least) crashes or hangs on damaged values of variable length, so those are read here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 
@@ -38,18 +36,81 @@ def is_hdf5(path: Path) -> bool:
         return file.read(len(_SIGNATURE)) == _SIGNATURE
 
 
-@contextlib.contextmanager
-def opened(path: Path) -> Iterator[Group]:
-    h5py = require_h5py()
-    with named(str(path)):
-        file = h5py.File(path, "r")
-    try:
-        with named(str(path)):
-            root = file["/"].id
-        yield Group(root, str(path), path, path.stat().st_size)
-    finally:
-        with contextlib.suppress(Exception):  # a damaged file may not even close
-            file.close()
+class _Column(NamedTuple):
+    """A dataset of a file, not read yet."""
+
+    id: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    where: str
+    path: Path
+    chunk: tuple[int, ...]  # (0,) where it lies in one piece
+    filters: int
+
+    def numbers(self) -> np.ndarray:
+        h5s = require_h5py().h5s
+        if self.dtype.newbyteorder("<").str not in NUMBERS:
+            raise ValueError(f"{self.where}: holds {self.dtype}; it needs numbers")
+        with named(self.where):
+            values = np.empty(self.shape, self.dtype.newbyteorder("="))
+            self.id.read(h5s.ALL, h5s.ALL, values)
+        return values
+
+    def blobs(self) -> list[bytes]:
+        """Values of variable length, or rows of plain numbers, as bytes."""
+        if self.dtype.kind != "O":
+            return [row.tobytes() for row in np.atleast_1d(self.numbers())]
+        with named(self.where), open(self.path, "rb") as file:
+            return list(_values(file, self._references(file), self.path.stat().st_size))
+
+    def _references(self, file: BinaryIO) -> bytes:
+        """Those of values of variable length, as they lie in the file."""
+        count, size = math.prod(self.shape), _REFERENCE.size
+        if self.chunk == (0,):
+            file.seek(self.id.get_offset())
+            return file.read(count * size)
+        if len(self.shape) != 1 or self.filters:
+            raise ValueError("values of variable length in compressed chunks")
+        references = bytearray(count * size)
+        for number in range(self.id.get_num_chunks()):
+            chunk = self.id.get_chunk_info(number)
+            first = chunk.chunk_offset[0]
+            used = min(self.chunk[0], count - first) * size
+            file.seek(chunk.byte_offset)
+            references[first * size : first * size + used] = file.read(used)
+        if len(references) != count * size:
+            raise ValueError("chunks that do not fit together")
+        return bytes(references)
+
+
+def _values(file: BinaryIO, references: bytes, file_size: int) -> Iterator[bytes]:
+    """Values of variable length, from the heaps in which they lie."""
+    heaps: dict[int, dict[int, tuple[int, int]]] = {}  # place and size of entries, by address
+    # Heaps do not overlap and no value is used twice, so neither can exceed the file.
+    heap_bytes = value_bytes = 0
+    for size, address, index in _REFERENCE.iter_unpack(references):
+        if size and address not in heaps:
+            file.seek(address)
+            signature, _, heap_size = _HEAP.unpack(file.read(_HEAP.size))
+            heap_bytes += heap_size
+            if signature != b"GCOL" or heap_bytes > file_size:
+                raise ValueError("no heap where its values should lie")
+            heap = file.read(max(heap_size - _HEAP.size, 0))
+            entries = heaps[address] = {}
+            place = 0
+            while place + _HEAP_ENTRY.size <= len(heap):
+                number, _, held = _HEAP_ENTRY.unpack_from(heap, place)
+                if number == 0:  # free space, always the last entry
+                    break
+                place += _HEAP_ENTRY.size
+                entries[number] = (address + _HEAP.size + place, min(held, len(heap) - place))
+                place += held + -held % 8
+        place, entry_size = heaps[address].get(index, (0, 0)) if size else (0, 0)
+        value_bytes += size
+        if size > entry_size or value_bytes > file_size:
+            raise ValueError("a value longer than its place")
+        file.seek(place)
+        yield file.read(size)
 
 
 class Group(NamedTuple):
@@ -88,7 +149,7 @@ class Group(NamedTuple):
             f"{self.where}: {name!r} is a link; copy the data it points to into the file"
         )
 
-    def group(self, name: str, where: str | None = None) -> Group:
+    def group(self, name: str, where: str | None = None) -> Self:
         """`where` opens messages about it."""
         member = self.member(name)
         if not isinstance(member, require_h5py().h5g.GroupID):
@@ -138,91 +199,15 @@ class Group(NamedTuple):
         return value.item()
 
 
-class _Column(NamedTuple):
-    """A dataset of a file, not read yet."""
-
-    id: Any
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    where: str
-    path: Path
-    chunk: tuple[int, ...]  # (0,) where it lies in one piece
-    filters: int
-
-    def numbers(self) -> np.ndarray:
-        h5s = require_h5py().h5s
-        if self.dtype.newbyteorder("<").str not in NUMBERS:
-            raise ValueError(f"{self.where}: holds {self.dtype}; it needs numbers")
-        with named(self.where):
-            values = np.empty(self.shape, self.dtype.newbyteorder("="))
-            self.id.read(h5s.ALL, h5s.ALL, values)
-        return values
-
-    def blobs(self) -> list[bytes]:
-        """Values of variable length, or rows of plain numbers, as bytes."""
-        if self.dtype.kind != "O":
-            return [row.tobytes() for row in np.atleast_1d(self.numbers())]
-        with named(self.where), open(self.path, "rb") as file:
-            heaps = _Heaps(file, self.path.stat().st_size)
-            references = self.references(file)
-            return [heaps.value(*reference) for reference in _REFERENCE.iter_unpack(references)]
-
-    def references(self, file: BinaryIO) -> bytes:
-        """Those of values of variable length, as they lie in the file."""
-        count, size = math.prod(self.shape), _REFERENCE.size
-        if self.chunk == (0,):
-            file.seek(self.id.get_offset())
-            return file.read(count * size)
-        if len(self.shape) != 1 or self.filters:
-            raise ValueError("values of variable length in compressed chunks")
-        references = bytearray(count * size)
-        for number in range(self.id.get_num_chunks()):
-            chunk = self.id.get_chunk_info(number)
-            first = chunk.chunk_offset[0]
-            used = min(self.chunk[0], count - first) * size
-            file.seek(chunk.byte_offset)
-            references[first * size : first * size + used] = file.read(used)
-        if len(references) != count * size:
-            raise ValueError("chunks that do not fit together")
-        return bytes(references)
-
-
-class _Heaps:
-    """Values of variable length, from the heaps in which they lie."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self.file = file
-        self.heaps: dict[int, dict[int, tuple[int, int]]] = {}
-        # Heaps do not overlap and no value is used twice, so neither can exceed the file.
-        self.heap_bytes_left = self.value_bytes_left = size
-
-    def value(self, size: int, address: int, index: int) -> bytes:
-        if size == 0:
-            return b""
-        if address not in self.heaps:
-            self.heaps[address] = self.entries(address)
-        place, held = self.heaps[address].get(index, (0, 0))
-        self.value_bytes_left -= size
-        if size > held or self.value_bytes_left < 0:
-            raise ValueError("a value longer than its place")
-        self.file.seek(place)
-        return self.file.read(size)
-
-    def entries(self, address: int) -> dict[int, tuple[int, int]]:
-        """Where each entry of a heap lies and how long it is, by its index."""
-        self.file.seek(address)
-        signature, _, size = _HEAP.unpack(self.file.read(_HEAP.size))
-        self.heap_bytes_left -= size
-        if signature != b"GCOL" or self.heap_bytes_left < 0:
-            raise ValueError("no heap where its values should lie")
-        heap = self.file.read(max(size - _HEAP.size, 0))
-        entries = {}
-        place = 0
-        while place + _HEAP_ENTRY.size <= len(heap):
-            index, _, held = _HEAP_ENTRY.unpack_from(heap, place)
-            if index == 0:  # free space, always the last entry
-                break
-            place += _HEAP_ENTRY.size
-            entries[index] = (address + _HEAP.size + place, min(held, len(heap) - place))
-            place += held + -held % 8
-        return entries
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Group]:
+    h5py = require_h5py()
+    with named(str(path)):
+        file = h5py.File(path, "r")
+    try:
+        with named(str(path)):
+            root = file["/"].id
+        yield Group(root, str(path), path, path.stat().st_size)
+    finally:
+        with contextlib.suppress(Exception):  # a damaged file may not even close
+            file.close()

@@ -1,7 +1,5 @@
 """PNG and JPEG frames, decoded to arrays of a known shape."""
 
-from __future__ import annotations
-
 import io
 import math
 import struct

@@ -1,7 +1,5 @@
 """What a network sees of a row: raw columns encoded, frames stacked, pixels left as bytes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbve.data.dataset import Dataset
@@ -35,10 +33,7 @@ def first_rows(dataset: Dataset) -> np.ndarray:
 
 
 def frames(dataset: Dataset, rows: np.ndarray, starts: np.ndarray, stack: int) -> np.ndarray:
-    """(N, stack, ...) of the given rows: the frame itself last, zeros before the episode began.
-
-    `starts` holds the first row of each row's episode.
-    """
+    """(N, stack, ...) of the rows, own frame last; zeros before `starts`, their episodes' first."""
     if stack == 1:
         return seen(dataset, rows)[:, None]
     chosen = rows[:, None] + np.arange(1 - stack, 1)

@@ -1,7 +1,5 @@
 """The manifest of a native store: what columns there are, and whether it can be believed."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -51,10 +49,7 @@ def row_bytes(column: dict[str, Any]) -> int:
 
 
 def fingerprint(path: Path) -> str:
-    """Changes whenever what training sees does: values, types, actions, features. Reads no column.
-
-    Where the data came from, and when, does not count.
-    """
+    """Changes with what training sees: values, types, actions, features, not provenance."""
     facts = read_manifest(path)
     del facts["provenance"], facts["finished"]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
@@ -101,7 +96,18 @@ def read_manifest(path: Path) -> dict[str, Any]:
         if name not in manifest["columns"] and not older:
             raise ValueError(f"{file}: lists no column {name!r}; damaged")
     for name, column in manifest["columns"].items():
-        _check_column(name, column, len(names), f"{file}: column {name!r}")
+        where = f"{file}: column {name!r}"
+        _check_fields(column, COLUMN_FIELDS, where)
+        if name not in (*ROW_COLUMNS, *EPISODE_COLUMNS):
+            raise ValueError(f"{where}: this version knows no such column")
+        if column["file"] != f"{name}.bin":
+            raise ValueError(f"{where}: its file must be '{name}.bin', not {column['file']!r}")
+        if column["dtype"] not in (NUMBERS if name == "obs" else (DTYPES[name],)):
+            raise ValueError(f"{where}: cannot hold dtype {column['dtype']!r}; damaged")
+        sizes = column["shape"]
+        expected = {"obs": sizes, "legal": [len(names)]}.get(name, [])
+        if sizes != expected or not all(type(size) is int and size > 0 for size in sizes):
+            raise ValueError(f"{where}: cannot have the shape {sizes} a row; damaged")
     return manifest
 
 
@@ -155,17 +161,3 @@ def check_provenance(provenance: dict[str, Any], where: str) -> None:
     """What is read of it elsewhere has its type, or is null."""
     where = f"{where}: malformed provenance; correct this entry or remove it"
     schema.check(provenance, PROVENANCE, where)
-
-
-def _check_column(name: str, column: Any, num_actions: int, where: str) -> None:
-    _check_fields(column, COLUMN_FIELDS, where)
-    if name not in (*ROW_COLUMNS, *EPISODE_COLUMNS):
-        raise ValueError(f"{where}: this version knows no such column")
-    if column["file"] != f"{name}.bin":
-        raise ValueError(f"{where}: its file must be '{name}.bin', not {column['file']!r}")
-    if column["dtype"] not in (NUMBERS if name == "obs" else (DTYPES[name],)):
-        raise ValueError(f"{where}: cannot hold dtype {column['dtype']!r}; damaged")
-    sizes = column["shape"]
-    expected = {"obs": sizes, "legal": [num_actions]}.get(name, [])
-    if sizes != expected or not all(type(size) is int and size > 0 for size in sizes):
-        raise ValueError(f"{where}: cannot have the shape {sizes} a row; damaged")

@@ -4,8 +4,6 @@ A file may say anything, so no size it gives is believed beyond what its bytes c
 nothing in it is ever unpickled.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import shutil
@@ -34,9 +32,6 @@ class Archive(NamedTuple):
     size: int  # of the file
     names: list[str]
 
-    def member(self, name: str) -> Member:
-        return Member(self, name)
-
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Archive]:
@@ -56,14 +51,25 @@ class Member:
         if name not in archive.names:
             raise ValueError(f"{self.where} is missing; there are {', '.join(archive.names)}")
         entry = archive.zip.getinfo(name + _ENDING)
-        self.refuse_absurd(entry, archive.size)
+        # Entries that could not hold what they claim are not even opened.
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(
+                f"{self.where} is compressed in a way NumPy does not write; save it again with "
+                "np.savez_compressed"
+            )
+        packed = PACKED if entry.compress_type == zipfile.ZIP_DEFLATED else 1
+        if entry.compress_size > archive.size or entry.file_size > packed * entry.compress_size:
+            raise ValueError(
+                f"{self.where} claims {entry.file_size} bytes in {entry.compress_size} of a file "
+                f"of {archive.size}; {AGAIN}"
+            )
         with named(self.where, AGAIN):
             self.stream: Any = archive.zip.open(entry)
-            shape, column_order, dtype = self.header()
+            shape, column_order, dtype = _header(self.stream)
             begun = self.stream.tell()
         if dtype.newbyteorder("<").str not in NUMBERS:
-            held = "Python objects" if dtype.hasobject else str(dtype)
-            raise ValueError(f"{self.where} holds {held}; it needs numbers or True and False")
+            kind = "Python objects" if dtype.hasobject else str(dtype)
+            raise ValueError(f"{self.where} holds {kind}; it needs numbers or True and False")
         if not shape or min(shape) < 0:
             raise ValueError(f"{self.where} has the shape {shape}; it needs one row per entry")
         size = math.prod(shape) * dtype.itemsize
@@ -81,31 +87,6 @@ class Member:
         self.row_bytes = math.prod(self.row_shape) * dtype.itemsize
         self.left = self.rows
 
-    def refuse_absurd(self, entry: zipfile.ZipInfo, size: int) -> None:
-        """Such entries need not be opened: they could not hold what they claim."""
-        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError(
-                f"{self.where} is compressed in a way NumPy does not write; save it again with "
-                "np.savez_compressed"
-            )
-        packed = PACKED if entry.compress_type == zipfile.ZIP_DEFLATED else 1
-        if entry.compress_size > size or entry.file_size > packed * entry.compress_size:
-            raise ValueError(
-                f"{self.where} claims {entry.file_size} bytes in {entry.compress_size} of a file "
-                f"of {size}; {AGAIN}"
-            )
-
-    def header(self) -> tuple[tuple[int, ...], bool, np.dtype]:
-        version = npy.read_magic(self.stream)
-        if version not in _READERS:
-            raise ValueError(f"version {version} of the array's header, which holds no numbers")
-        try:
-            with warnings.catch_warnings():  # Python warns of what stands in a damaged header
-                warnings.simplefilter("ignore")
-                return _READERS[version](self.stream)
-        except MemoryError:  # Python's parser gave up; the header has 10,000 characters at most
-            raise ValueError("the array's header is not one") from None
-
     def take(self, count: int) -> np.ndarray:
         """The next `count` rows, or those that are left."""
         count = min(count, self.left)
@@ -113,7 +94,9 @@ class Member:
         view = rows.reshape(-1).view(np.uint8).data
         with named(self.where, AGAIN):
             for start in range(0, len(view), _PIECE):
-                _fill(self.stream, view[start : start + _PIECE])
+                piece = view[start : start + _PIECE]
+                if missing := len(piece) - self.stream.readinto(piece):
+                    raise EOFError(f"it ends {missing} bytes early")
             self.left -= count
             if self.left == 0:
                 self.stream.read(1)  # the end, where the checksum is compared
@@ -122,13 +105,16 @@ class Member:
         return rows if self.dtype.isnative else rows.astype(self.dtype.newbyteorder("="))
 
 
-def _fill(stream: BinaryIO, view: memoryview) -> None:
-    while len(view):
-        data = stream.read(len(view))
-        if not data:
-            raise EOFError(f"it ends {len(view)} bytes early")
-        view[: len(data)] = data
-        view = view[len(data) :]
+def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
+    version = npy.read_magic(stream)
+    if version not in _READERS:
+        raise ValueError(f"version {version} of the array's header, which holds no numbers")
+    try:
+        with warnings.catch_warnings():  # Python warns of what stands in a damaged header
+            warnings.simplefilter("ignore")
+            return _READERS[version](stream)
+    except MemoryError:  # Python's parser gave up; the header has 10,000 characters at most
+        raise ValueError("the array's header is not one") from None
 
 
 class Spool:
@@ -136,35 +122,29 @@ class Spool:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.columns: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
-        self.counts: dict[str, int] = {}
+        self.columns: dict[str, tuple[np.dtype, tuple[int, ...], int]] = {}  # the last: rows
 
-    def append(self, name: str, values: np.ndarray) -> None:
-        dtype, row_shape = self.columns.setdefault(
-            name, (values.dtype.newbyteorder("<"), values.shape[1:])
-        )
+    def append(self, name: str, values: np.ndarray, where: str) -> None:
+        start = (values.dtype.newbyteorder("<"), values.shape[1:], 0)
+        dtype, row_shape, count = self.columns.get(name, start)
         if values.shape[1:] != row_shape or not np.can_cast(values.dtype, dtype):
             raise ValueError(
-                f"{name!r} holds {values.dtype} of shape {values.shape[1:]} a row, and before "
-                f"{dtype} of shape {row_shape}"
+                f"{where}: {name!r} holds {values.dtype} of shape {values.shape[1:]} a row, and "
+                f"before {dtype} of shape {row_shape}"
             )
         with open(self.folder / name, "ab") as file:
             file.write(np.ascontiguousarray(values, dtype).reshape(-1).view(np.uint8).data)
-        self.counts[name] = self.counts.get(name, 0) + len(values)
+        self.columns[name] = (dtype, row_shape, count + len(values))
 
     def pack(self, file: BinaryIO) -> None:
         """Write the archive; columns are deleted as they are copied."""
         with zipfile.ZipFile(file, "w") as archive:
-            for name, (dtype, row_shape) in self.columns.items():
-                header = {
-                    "descr": npy.dtype_to_descr(dtype),
-                    "fortran_order": False,
-                    "shape": (self.counts[name], *row_shape),
-                }
+            for name, (dtype, row_shape, count) in self.columns.items():
+                header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False}
                 # Equal data gives equal files: the entry's date is the earliest a zip can hold.
                 entry = zipfile.ZipInfo(name + _ENDING)
                 with archive.open(entry, "w", force_zip64=True) as stream:
-                    npy.write_array_header_1_0(stream, header)
+                    npy.write_array_header_1_0(stream, header | {"shape": (count, *row_shape)})
                     with open(self.folder / name, "rb") as column:
                         shutil.copyfileobj(column, stream, _PIECE)
                 (self.folder / name).unlink()

@@ -1,7 +1,5 @@
 """Whether a Parquet file holds what its metadata says, before any of it is decompressed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,10 +1,7 @@
 """Tells the system which rows of a mapped column will be read, so that a disk reads them at once.
 
-Left to itself it reads one row after another as they are touched, each with much around it: from a
-disk that costs a hundred times as long.
+One after another, as they are touched, each with much around it, costs a hundred times as long.
 """
-
-from __future__ import annotations
 
 import mmap
 from typing import Any

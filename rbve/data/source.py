@@ -1,7 +1,5 @@
 """A Source: a dataset read part by part, so that none has to fit into memory; its faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

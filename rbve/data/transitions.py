@@ -11,8 +11,6 @@ training. Where an algorithm bootstraps decides which rows exist:
     none   no bootstrap: every logged decision trains (BC)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbve.data.npy import opened
+from rbve.data.npy import Member, opened
 
 
 def archive_of(tmp_path: Path, data: bytes, packed: int = zipfile.ZIP_STORED) -> Path:
@@ -22,7 +22,7 @@ def archive_of(tmp_path: Path, data: bytes, packed: int = zipfile.ZIP_STORED) ->
 
 def array(path: Path) -> np.ndarray:
     with opened(path) as archive:
-        member = archive.member("x")
+        member = Member(archive, "x")
         return member.take(member.rows)
 
 
@@ -40,7 +40,7 @@ PACKING = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]
 @pytest.mark.parametrize("packed", PACKING)
 def test_rows_are_taken_in_order(tmp_path: Path, packed: int) -> None:
     with opened(archive_of(tmp_path, WHOLE, packed)) as archive:
-        member = archive.member("x")
+        member = Member(archive, "x")
         assert (member.rows, member.row_shape, member.row_bytes) == (5, (2,), 16)
         np.testing.assert_array_equal(member.take(2), NUMBERS[:2])
         np.testing.assert_array_equal(member.take(9), NUMBERS[2:])

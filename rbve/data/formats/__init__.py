@@ -15,8 +15,6 @@ and, where it applies,
                 rbve.inspect, keys of the file that --columns names
 """
 
-from __future__ import annotations
-
 import glob
 import importlib
 from pathlib import Path
@@ -26,29 +24,16 @@ from typing import Any
 from rbve import registry
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
-from rbve.data.formats._options import choices, choose, from_toml
+from rbve.data.formats._options import choices as choices
+from rbve.data.formats._options import choose
+from rbve.data.formats._options import from_toml as from_toml
 from rbve.data.source import OnFault, Source, parts_of, refuse
 from rbve.files import restore
-
-__all__ = [
-    "choices",
-    "from_toml",
-    "load",
-    "module",
-    "names",
-    "option_kinds",
-    "read",
-    "recognise",
-    "summary",
-    "writable",
-    "write",
-    "written_as",
-]
 
 _FILES = registry.Registry("format", __name__, __file__)
 names, summary = _FILES.names, _FILES.summary
 # Suffixes of files: a store of such a name is not what was meant.
-NO_FOLDERS = (".gz", ".zst", ".bz2", ".zip", ".tsv", ".txt", ".json", ".pq", ".h5", ".hdf5")
+_NO_FOLDERS = (".gz", ".zst", ".bz2", ".zip", ".tsv", ".txt", ".json", ".pq", ".h5", ".hdf5")
 
 
 def module(name: str) -> ModuleType:
@@ -87,11 +72,10 @@ def read(
     path: str | Path, format: str | None = None, options: Any = None, on_fault: OnFault = refuse
 ) -> Source:
     """Open a dataset of any format, to be read part by part; arguments are those of load()."""
-    path = Path(path)
-    name = format or recognise(path)
-    chosen = module(name)
+    name = format or recognise(Path(path))
     options = choose(name, option_kinds(), options)
-    return chosen.read(path) if options is None else chosen.read(path, options, on_fault)
+    arguments = () if options is None else (options, on_fault)
+    return module(name).read(Path(path), *arguments)
 
 
 def load(
@@ -144,7 +128,7 @@ def written_as(path: Path) -> str:
     for name, suffix in suffixes.items():
         if path.suffix and path.suffix == suffix:
             return name
-    if path.suffix in NO_FOLDERS:
+    if path.suffix in _NO_FOLDERS:
         known = ", ".join(filter(None, suffixes.values()))
         raise ValueError(
             f"{path}: files are written with the suffixes {known}; a native store is a folder, so "

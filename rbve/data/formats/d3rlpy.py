@@ -5,8 +5,6 @@ terminated_i. There is no final observation: its row repeats the last one and sa
 there an action set: it is taken to be 0 to the largest action seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from rbve.data.hdf5 import Group, is_hdf5, opened
 from rbve.data.source import Source, gather
 
 _MOST_ACTIONS = 1 << 16  # ids beyond are taken for damage
+_DUMP = ("version", "columns", "num_episodes")
 _VERSION_1 = ("observations", "actions", "rewards", "terminals")
 
 
@@ -25,17 +24,9 @@ def recognises(path: Path) -> bool:
         return False
     try:
         with opened(path) as file:
-            return _is_dump(file) or _is_version_1(file)
+            return all(map(file.has, _DUMP)) or all(map(file.has, _VERSION_1))
     except ValueError:  # damaged, as read() will say
         return True
-
-
-def _is_dump(file: Group) -> bool:
-    return all(map(file.has, ("version", "columns", "num_episodes")))
-
-
-def _is_version_1(file: Group) -> bool:
-    return all(map(file.has, _VERSION_1))
 
 
 def read(path: Path) -> Source:
@@ -43,9 +34,8 @@ def read(path: Path) -> Source:
         raise ValueError(f"{path}: not an HDF5 file, so not a replay buffer of d3rlpy")
     with opened(path) as file:
         episodes, version = _check_kind(file, path)
-        seen: set[int] = set()
-        for index in range(episodes):
-            seen.update(np.unique(_action_ids(file, index, path)).tolist())
+        ids = [np.unique(_action_ids(file, index, path)) for index in range(episodes)]
+    seen = set(np.concatenate(ids).tolist())
     actions = tuple(map(str, range(max(seen) + 1)))
     missing = [name for action, name in enumerate(actions) if action not in seen]
     provenance = {"source": path.name, "format": "d3rlpy", "version": version}
@@ -64,8 +54,8 @@ def read(path: Path) -> Source:
 
 def _check_kind(file: Group, path: Path) -> tuple[int, str]:
     """(episodes, version) of a dump that can be read."""
-    if not _is_dump(file):
-        if _is_version_1(file):
+    if not all(map(file.has, _DUMP)):
+        if all(map(file.has, _VERSION_1)):
             raise ValueError(
                 f"{path}: a dataset of d3rlpy 1; load it with d3rlpy.dataset.load_v1 of d3rlpy 2, "
                 "put the episodes into a ReplayBuffer and dump that"
@@ -106,33 +96,29 @@ def _action_ids(file: Group, index: int, path: Path) -> np.ndarray:
 def _episodes_of(path: Path, episodes: int) -> Iterator[Episode]:
     with opened(path) as file:
         for index in range(episodes):
-            yield _episode_of(file, index, path)
-
-
-def _episode_of(file: Group, index: int, path: Path) -> Episode:
-    where = f"{path}: episode {index}"
-    if file.has(f"observations_{index}_0"):
-        raise ValueError(
-            f"{where}: observations are tuples of arrays; only one array a step can be read, so "
-            "join them before the dump"
-        )
-    action = _action_ids(file, index, path)
-    steps = len(action)
-    obs = file.numbers(f"observations_{index}")
-    if obs.ndim < 1 or len(obs) != steps:
-        raise ValueError(f"{where}: {steps} actions and observations of shape {obs.shape}")
-    reward = file.numbers(f"rewards_{index}")
-    if reward.shape not in ((steps,), (steps, 1)):
-        raise ValueError(f"{where}: {steps} actions and rewards of shape {reward.shape}")
-    terminated = file.numbers(f"terminated_{index}")
-    if terminated.shape != () or terminated.dtype.kind not in "biu":
-        raise ValueError(f"{where}: 'terminated' is {terminated.dtype} of {terminated.shape}")
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
-        reward = reward.reshape(steps).astype(np.float32)
-    return Episode(
-        obs=np.concatenate([obs, obs[-1:]]),
-        action=np.append(action, NO_ACTION),
-        reward=np.append(reward, np.float32(0)),
-        terminated=bool(terminated),
-        final_observed=False,
-    )
+            where = f"{path}: episode {index}"
+            if file.has(f"observations_{index}_0"):
+                raise ValueError(
+                    f"{where}: observations are tuples of arrays; only one array a step can be "
+                    "read, so join them before the dump"
+                )
+            action = _action_ids(file, index, path)
+            steps = len(action)
+            obs = file.numbers(f"observations_{index}")
+            if obs.ndim < 1 or len(obs) != steps:
+                raise ValueError(f"{where}: {steps} actions and observations of shape {obs.shape}")
+            reward = file.numbers(f"rewards_{index}")
+            if reward.shape not in ((steps,), (steps, 1)):
+                raise ValueError(f"{where}: {steps} actions and rewards of shape {reward.shape}")
+            ended = file.numbers(f"terminated_{index}")
+            if ended.shape != () or ended.dtype.kind not in "biu":
+                raise ValueError(f"{where}: 'terminated' is {ended.dtype} of {ended.shape}")
+            with np.errstate(over="ignore"):  # infinite where float32 cannot hold it, and refused
+                reward = reward.reshape(steps).astype(np.float32)
+            yield Episode(
+                obs=np.concatenate([obs, obs[-1:]]),
+                action=np.append(action, NO_ACTION),
+                reward=np.append(reward, np.float32(0)),
+                terminated=bool(ended),
+                final_observed=False,
+            )

@@ -5,8 +5,6 @@ atomic rename. So a writer killed at any moment leaves a store that holds every 
 and bytes behind them that no reader looks at.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os
@@ -45,7 +43,7 @@ class StoreWriter:
     ) -> None:
         self.path = Path(path)
         manifests.check_provenance(provenance or {}, f"{self.path}")
-        refuse_to_replace(self.path, overwrite, _holds_dataset, strangers)
+        refuse_to_replace(self.path, overwrite, _holds_dataset, _strangers)
         if _holds_dataset(self.path):
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
@@ -65,15 +63,13 @@ class StoreWriter:
     def append(self, episodes: Sequence[Episode]) -> None:
         if episodes:
             place = {"where": f"{self.path}: ", "first": self.manifest["episodes"]}
-            self._extend(Dataset.from_episodes(episodes, self.manifest["actions"], **place))
+            actions = self.manifest["actions"]
+            self.extend(Dataset.from_episodes(episodes, actions, checked=False, **place))
 
     def extend(self, part: Dataset) -> None:
         """Append all episodes of a Dataset."""
-        check_values(part, f"{self.path}: ", self.manifest["episodes"])
-        self._extend(part)
-
-    def _extend(self, part: Dataset) -> None:
         held = self.manifest["episodes"]
+        check_values(part, f"{self.path}: ", held)
         columns = self.manifest["columns"]
         added = columns_of(part)
         if columns and set(added) != set(columns):
@@ -131,20 +127,13 @@ class StoreWriter:
 
 
 def columns_of(part: Dataset) -> dict[str, np.ndarray]:
-    held: dict[str, Any] = {
-        "obs": np.asarray(part.obs),
-        "action": part.action,
-        "reward": part.reward,
-        "length": np.diff(part.offsets),
-        "terminated": part.terminated,
-        "complete": part.complete,
-        "episode_return": part.episode_return,
-        "final_observed": part.finals_known,
-        **{name: getattr(part, name) for name in OPTIONAL_COLUMNS},
-    }
+    """As they are stored; observations in their own type."""
+    made = {"length": np.diff(part.offsets), "final_observed": part.finals_known}
+    names = ("obs", "action", "reward", *EPISODE_COLUMNS, *OPTIONAL_COLUMNS)
+    columns = {name: made[name] if name in made else getattr(part, name) for name in names}
     return {
-        name: np.asarray(column, DTYPES.get(name))  # observations as they are
-        for name, column in held.items()
+        name: np.asarray(column, DTYPES.get(name))
+        for name, column in columns.items()
         if column is not None
     }
 
@@ -153,11 +142,11 @@ def _stored_dtype(values: np.ndarray) -> str:
     return values.dtype.newbyteorder("<").str
 
 
-def strangers(folder: Path) -> Iterator[Path]:
-    """What is no file of a store, nor left over by a writer that was killed."""
-    ours = {MANIFEST, *(f"{name}.bin" for name in (*ROW_COLUMNS, *EPISODE_COLUMNS))}
+def _strangers(folder: Path, beside: str = MANIFEST) -> Iterator[Path]:
+    """What is no file of a store or `beside` it, nor left over by a writer that was killed."""
+    ours = {MANIFEST, beside, *(f"{name}.bin" for name in (*ROW_COLUMNS, *EPISODE_COLUMNS))}
     for entry in sorted(folder.iterdir()):
-        left_over = entry.name.startswith(f".{MANIFEST}.")
+        left_over = entry.name.startswith((f".{MANIFEST}.", f".{beside}."))
         if not entry.is_file() or not (entry.name in ours or left_over):
             yield entry
 
@@ -183,12 +172,7 @@ def recording(
     A dataset that is there already stays until the new one is whole. `beside` names a file that
     lies among the columns and is replaced with them.
     """
-
-    def others(folder: Path) -> Iterator[Path]:
-        for entry in strangers(folder):
-            if entry.name != beside and not entry.name.startswith(f".{beside}."):
-                yield entry
-
+    others = functools.partial(_strangers, beside=beside)
     check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, others)
     files.restore(path)
     if path.is_dir() and any(path.iterdir()):
@@ -202,7 +186,7 @@ def recording(
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
-    check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, strangers)
+    check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, _strangers)
     with replacing(path, check) as partial:
         writer = None
         for part in source.parts:
@@ -223,10 +207,7 @@ def read(path: Path) -> Source:
 
 
 def open_store(path: Path, verify: bool | int = True) -> Dataset:
-    """The store, memory-mapped.
-
-    `verify` says which checksums to check: all, none, or those of columns up to so many bytes.
-    """
+    """Memory-mapped; `verify`: all checksums, none, or those of columns up to so many bytes."""
     manifest = manifests.read_manifest(path)
     checked_up_to = math.inf if verify is True else int(verify)
     columns: dict[str, Any] = {
@@ -276,15 +257,14 @@ def _open_column(
     if not file.is_file() or file.stat().st_size < size:
         raise ValueError(f"{file}: missing or shorter than {size} bytes; the dataset is damaged")
     values = np.memmap(file, np.dtype(column["dtype"]), "r", shape=(count, *column["shape"]))
-    if size <= checked_up_to and checksum(file, size) != column["crc32"]:
-        raise ValueError(f"{file}: checksum does not match; the file changed since it was written")
+    if size <= checked_up_to:
+        crc, left = 0, size
+        with open(file, "rb") as stream:
+            while left and (data := stream.read(min(_CHUNK, left))):
+                crc = zlib.crc32(data, crc)
+                left -= len(data)
+        if crc != column["crc32"]:
+            raise ValueError(
+                f"{file}: checksum does not match; the file changed since it was written"
+            )
     return values
-
-
-def checksum(file: Path, size: int) -> int:
-    crc = 0
-    with open(file, "rb") as stream:
-        while size and (data := stream.read(min(_CHUNK, size))):
-            crc = zlib.crc32(data, crc)
-            size -= len(data)
-    return crc

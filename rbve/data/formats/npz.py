@@ -4,8 +4,6 @@ Written here, it holds the columns of a native store, `length` rows for each epi
 the bytes of a JSON with what is not a number. Archives of others: rbve.data.flat.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -40,35 +38,28 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
     with replacing(path, functools.partial(refuse_to_overwrite, path, overwrite)) as partial:
         folder = partial.with_name("columns")
         folder.mkdir()
-        spool = _spooled(source, path, folder)
+        spool = Spool(folder)
+        episodes = 0
+        for part in source.parts:
+            check_values(part, f"{path}: ", episodes)
+            columns = columns_of(part)
+            where = f"{path}: episodes from {episodes} on"
+            if not episodes:
+                spool.append(_META, np.frombuffer(_meta_of(part), np.uint8), where)
+            elif {_META, *columns} != set(spool.columns):
+                raise ValueError(
+                    f"{where} have the columns {', '.join(columns)}; those before have "
+                    f"{', '.join(set(spool.columns) - {_META})}"
+                )
+            for name, values in columns.items():
+                spool.append(name, values, where)
+            episodes += part.num_episodes
+        if not episodes:
+            raise ValueError(f"{path}: not written, since there is no episode to write")
         with open(partial, "wb") as file:
             spool.pack(file)
             file.flush()
             os.fsync(file.fileno())
-
-
-def _spooled(source: Source, path: Path, folder: Path) -> Spool:
-    spool = Spool(folder)
-    episodes = 0
-    for part in source.parts:
-        check_values(part, f"{path}: ", episodes)
-        columns = columns_of(part)
-        if not episodes:
-            spool.append(_META, np.frombuffer(_meta_of(part), np.uint8))
-        elif {_META, *columns} != set(spool.columns):
-            raise ValueError(
-                f"{path}: episodes from {episodes} on have the columns {', '.join(columns)}; those "
-                f"before have {', '.join(set(spool.columns) - {_META})}"
-            )
-        for name, values in columns.items():
-            try:
-                spool.append(name, values)
-            except ValueError as error:
-                raise ValueError(f"{path}: episodes from {episodes} on: {error}") from None
-        episodes += part.num_episodes
-    if not episodes:
-        raise ValueError(f"{path}: not written, since there is no episode to write")
-    return spool
 
 
 def _meta_of(part: Dataset) -> bytes:
@@ -94,17 +85,32 @@ def read(path: Path) -> Source:
 
     def parts() -> Iterator[Dataset]:
         nonlocal done
+        first = 0
         with opened(path) as archive:
-            for part in _own_parts(_open_columns(archive, facts), facts, path):
+            members = _open_columns(archive, facts)
+            row_bytes = sum(members[name].row_bytes for name in ROW_COLUMNS if name in members)
+            length_of, limit = members.pop("length"), PART_BYTES // row_bytes
+            for length in _part_lengths(length_of, rows, limit):
+                counts = (len(length), int(length.sum()))
+                columns: dict[str, Any] = {
+                    name: member.take(counts[name in ROW_COLUMNS])
+                    for name, member in members.items()
+                }
+                if columns["final_observed"].all():
+                    columns["final_observed"] = None
+                offsets = np.concatenate([[0], np.cumsum(length)])
+                part = Dataset(**columns, offsets=offsets, **facts)
+                check_values(part, f"{path}: ", first)
                 yield part
-                done += len(part.action)
+                first += len(length)
+                done += counts[1]
 
     return Source(parts(), rows, lambda: done)
 
 
 def _read_meta(archive: Archive) -> dict[str, Any]:
     """Keyword arguments of a Dataset: all that is not a column."""
-    member = archive.member(_META)
+    member = Member(archive, _META)
     damaged = ValueError(f"{member.where} is not what was written; {AGAIN}")
     if member.dtype.str != "|u1" or member.row_shape:
         raise damaged
@@ -125,7 +131,7 @@ def _open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:
     """The columns, which belong together as far as their headers tell."""
     needed = ("obs", "action", "reward", *EPISODE_COLUMNS)
     optional = [name for name in OPTIONAL_COLUMNS if name in archive.names]
-    members = {name: archive.member(name) for name in (*needed, *optional)}
+    members = {name: Member(archive, name) for name in (*needed, *optional)}
     features = facts["features"]
     for name, member in members.items():
         like = members["action" if name in ROW_COLUMNS else "length"]
@@ -135,11 +141,8 @@ def _open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:
             )
         if name != "obs" and member.dtype.str != DTYPES[name]:
             raise ValueError(f"{member.where} holds {member.dtype}, not {DTYPES[name]}; {AGAIN}")
-        expected: dict[str, tuple[int, ...]] = {
-            "legal": (len(facts["actions"]),),
-            "obs": member.row_shape if features is None else (len(features.columns),),
-        }
-        shape = expected.get(name, ())
+        obs_shape = member.row_shape if features is None else (len(features.columns),)
+        shape = {"legal": (len(facts["actions"]),), "obs": obs_shape}.get(name, ())
         if member.row_shape != shape:
             raise ValueError(
                 f"{member.where} has the shape {member.row_shape} a row, expected {shape}; {AGAIN}"
@@ -151,27 +154,10 @@ def _open_columns(archive: Archive, facts: dict[str, Any]) -> dict[str, Member]:
     return members
 
 
-def _own_parts(members: dict[str, Member], facts: dict[str, Any], path: Path) -> Iterator[Dataset]:
-    row_bytes = sum(members[name].row_bytes for name in ROW_COLUMNS if name in members)
-    first = 0
-    for length in _part_lengths(members["length"], members["action"], PART_BYTES // row_bytes):
-        columns: dict[str, Any] = {
-            name: member.take(int(length.sum()) if name in ROW_COLUMNS else len(length))
-            for name, member in members.items()
-            if name != "length"
-        }
-        if columns["final_observed"].all():
-            columns["final_observed"] = None
-        part = Dataset(**columns, offsets=np.concatenate([[0], np.cumsum(length)]), **facts)
-        check_values(part, f"{path}: ", first)
-        yield part
-        first += len(length)
-
-
-def _part_lengths(member: Member, rows: Member, limit: int) -> Iterator[np.ndarray]:
+def _part_lengths(member: Member, rows: int, limit: int) -> Iterator[np.ndarray]:
     """Rows of each episode, of as many episodes as make a part; they add up to those there are."""
-    damaged = ValueError(f"{member.where}: episode lengths do not fit {rows.rows} rows; {AGAIN}")
-    left = rows.rows
+    damaged = ValueError(f"{member.where}: episode lengths do not fit {rows} rows; {AGAIN}")
+    left = rows
     while member.left:
         length = member.take(EPISODES_AT_ONCE)
         if length.min() < 2 or length.max() > left or length.sum() > left:

@@ -5,17 +5,17 @@ order of their names. What the records are is told by their features, not by the
 decoded in threads while the next records are read and inflated; what is in flight is bounded.
 """
 
-from __future__ import annotations
-
 import glob
+import math
 import re
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +37,8 @@ _WAITING_BYTES = 1 << 24  # of their records; frames grow 2 to 8 times when deco
 _BATCH_BYTES = 1 << 20  # of records decoded in one go
 BATCH_RECORDS = 256
 _MOST_ACTIONS = 1000  # ids beyond are damage, not decisions
+_SURVEYED = frozenset(["a_t", "a_tp1", "d_t", "actions", "action", "step_type"])
+_Decode = Callable[[Record | Fault], Episode | Fault | None]
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,13 @@ class Options:
             raise ValueError(f"actions must lie in 1 to {_MOST_ACTIONS}; got {self.actions}")
 
 
-class _Layout(NamedTuple):
-    """What all records share."""
-
-    kind: str
-    obs_shape: tuple[int, ...]
-    actions: tuple[str, ...]
-
-
+@dataclass
 class _Progress:
     """How far reading is, and what it met."""
 
-    def __init__(self) -> None:
-        self.done = 0  # bytes of files read to their end
-        self.current = 0  # of the file being read
-        self.checkpoints: set[int] = set()  # of the agent that acted; Atari episodes tell
+    done: int = 0  # bytes of files read to their end
+    current: int = 0  # of the file being read
+    checkpoints: set[int] = field(default_factory=set)  # of the agent that acted, in Atari episodes
 
 
 def recognises(path: Path) -> bool:
@@ -118,7 +112,13 @@ def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse)
             "named like run_1-00000-of-00100"
         )
     opencv()  # missing packages are told before anything is read
-    kind, obs_shape = look(_first_record(files[0]))
+    record = _first_record(files[0])
+    try:
+        features = parse_example(record.data)
+        kind = kind_of(features)
+        obs_shape = SCHEMAS[kind].obs_shape or schemas.bsuite_shape(features)
+    except ValueError as error:
+        raise ValueError(f"{record.place}: {error}") from None
     known = _known_actions(path, kind, obs_shape, options)
     sizes = sum(file.stat().st_size for file in files)
     progress = _Progress()
@@ -129,10 +129,10 @@ def read(path: Path, options: Options | None = None, on_fault: OnFault = refuse)
         provenance["rewards"] = "clipped"  # so returns do not compare with a game's scores
 
     def parts() -> Iterator[Dataset]:
-        actions = _inferred(_survey(files, kind, progress), notes) if known is None else known
-        layout = _Layout(kind, obs_shape, actions)
+        actions = _survey(files, kind, progress, notes) if known is None else known
+        decode = partial(_decode, kind, obs_shape, len(actions), progress)
         first = 0
-        with closing(episodes(files, layout, progress, on_fault)) as stream:
+        with closing(_episodes(files, decode, progress, on_fault)) as stream:
             for held in groups(stream, PART_BYTES):
                 part = Dataset.from_episodes(
                     held, actions, provenance, None, f"{path}: ", first, on_fault is refuse
@@ -161,16 +161,6 @@ _NOTES = {
 }
 
 
-def look(record: Record) -> tuple[str, tuple[int, ...]]:
-    """Kind and shape of observations, as the first record tells."""
-    try:
-        features = parse_example(record.data)
-        kind = kind_of(features)
-        return kind, SCHEMAS[kind].obs_shape or schemas.bsuite_shape(features)
-    except ValueError as error:
-        raise ValueError(f"{record.place}: {error}") from None
-
-
 def _known_actions(
     path: Path, kind: str, obs_shape: tuple[int, ...], options: Options
 ) -> tuple[str, ...] | None:
@@ -188,7 +178,7 @@ def _known_actions(
     return None if count is None else tuple(map(str, range(count)))
 
 
-def _survey(files: list[Path], kind: str, progress: _Progress) -> set[int]:
+def _survey(files: list[Path], kind: str, progress: _Progress, notes: list[str]) -> tuple[str, ...]:
     """Actions that occur, by a first pass over all records; no frame is decoded for it."""
     seen: set[int] = set()
     pool = ThreadPoolExecutor(_THREADS)
@@ -199,26 +189,6 @@ def _survey(files: list[Path], kind: str, progress: _Progress) -> set[int]:
             progress.done += file.stat().st_size
     finally:
         pool.shutdown(cancel_futures=True)
-    return seen
-
-
-def _seen_in(file: Path, kind: str) -> set[int]:
-    most = schemas.ATARI_ACTIONS if kind.startswith("atari") else _MOST_ACTIONS
-    seen: set[int] = set()
-    try:
-        for record in records(file):
-            row = RecordFeatures(parse_example(record.data, _SURVEYED))
-            ids = np.unique(SCHEMAS[kind].actions(row))
-            seen.update(ids[(ids >= 0) & (ids < most)].tolist())
-    except ValueError:
-        pass  # the pass that decodes names what is wrong, in order
-    return seen
-
-
-_SURVEYED = frozenset(["a_t", "a_tp1", "d_t", "actions", "action", "step_type"])
-
-
-def _inferred(seen: set[int], notes: list[str]) -> tuple[str, ...]:
     count = max(seen, default=0) + 1
     text = f"{count} actions, as ids 0 to {count - 1} occur; declare 'actions' if there are more"
     if holes := sorted(set(range(count)) - seen):
@@ -227,79 +197,82 @@ def _inferred(seen: set[int], notes: list[str]) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
 
 
-def episodes(
-    files: list[Path], layout: _Layout, progress: _Progress, on_fault: OnFault
+def _seen_in(file: Path, kind: str) -> set[int]:
+    most = schemas.ATARI_ACTIONS if kind.startswith("atari") else _MOST_ACTIONS
+    seen: set[int] = set()
+    try:
+        for record in records(file):
+            row = RecordFeatures(parse_example(record.data, _SURVEYED))
+            ids = np.unique(schemas.actions_of(kind, row))
+            seen.update(ids[(ids >= 0) & (ids < most)].tolist())
+    except ValueError:
+        pass  # the pass that decodes names what is wrong, in order
+    return seen
+
+
+def _episodes(
+    files: list[Path], decode: _Decode, progress: _Progress, on_fault: OnFault
 ) -> Generator[Episode, None, None]:
     """All episodes, in order; a few batches are decoded ahead."""
-    waiting: deque[tuple[int, Future[list[Episode | Fault | None]]]] = deque()
+    waiting: deque[tuple[float, Future[list[Episode | Fault | None]]]] = deque()
     pool = ThreadPoolExecutor(_THREADS)
     try:
         for size, batch in _batches(files, progress):
-            waiting.append((size, pool.submit(_convert_all, batch, layout, progress)))
+            waiting.append((size, pool.submit(list, map(decode, batch))))
             while len(waiting) >= WAITING or sum(size for size, _ in waiting) > _WAITING_BYTES:
-                yield from _accepted(waiting.popleft()[1].result(), on_fault)
-        while waiting:
-            yield from _accepted(waiting.popleft()[1].result(), on_fault)
+                for item in waiting.popleft()[1].result():
+                    if isinstance(item, Fault):
+                        on_fault(item)
+                    elif item is not None:
+                        yield item
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _batches(files: list[Path], progress: _Progress) -> Iterator[tuple[int, list[Record | Fault]]]:
-    """Records to decode in one go, and their bytes."""
+def _batches(
+    files: list[Path], progress: _Progress
+) -> Iterator[tuple[float, list[Record | Fault]]]:
+    """Records to decode in one go, and their bytes: of the last infinitely many, to wait for all.
+
+    Where a shard is damaged, a Fault stands for the rest of it.
+    """
     batch: list[Record | Fault] = []
     size = 0
-    for item in _contents(files, progress):
-        batch.append(item)
-        size += len(item.data) if isinstance(item, Record) else 0
-        if size >= _BATCH_BYTES or len(batch) >= BATCH_RECORDS:
-            yield size, batch
-            batch, size = [], 0
-    if batch:
-        yield size, batch
-
-
-def _contents(files: list[Path], progress: _Progress) -> Iterator[Record | Fault]:
-    """All records; where a shard is damaged, a Fault stands for the rest of it."""
     for file in files:
         try:
             for record in records(file):
                 progress.current = record.read
-                yield record
+                batch.append(record)
+                size += len(record.data)
+                if size >= _BATCH_BYTES or len(batch) >= BATCH_RECORDS:
+                    yield size, batch
+                    batch, size = [], 0
         except ValueError as error:
-            yield Fault("damaged shard", str(error))
+            batch.append(Fault("damaged shard", str(error)))
         progress.current = 0
         progress.done += file.stat().st_size
+    yield math.inf, batch
 
 
-def _convert_all(batch: list[Record | Fault], *shared: Any) -> list[Episode | Fault | None]:
-    return [item if isinstance(item, Fault) else _convert(item, *shared) for item in batch]
-
-
-def _convert(record: Record, layout: _Layout, progress: _Progress) -> Episode | Fault | None:
+def _decode(
+    kind: str, shape: tuple[int, ...], actions: int, progress: _Progress, record: Record | Fault
+) -> Episode | Fault | None:
     """None for a record that holds no decision."""
+    if isinstance(record, Fault):
+        return record
     try:
-        features = parse_example(record.data)
-        schema = SCHEMAS[layout.kind]
-        if not schema.features <= features.keys():
+        row = RecordFeatures(parse_example(record.data))
+        schema = SCHEMAS[kind]
+        if not schema.features <= row.keys():
             raise ValueError(
-                f"holds {kind_of(features)} data, and the first record {layout.kind} data; read "
-                "them apart"
+                f"holds {kind_of(row)} data, and the first record {kind} data; read them apart"
             )
-        row = RecordFeatures(features)
-        made = schema.episode(row, layout.obs_shape, len(layout.actions))
-        if "checkpoint_idx" in features:
+        episode = schema.episode(row, shape, actions)
+        if "checkpoint_idx" in row:
             progress.checkpoints.add(int(row.ints("checkpoint_idx", 1)[0]))
-        return made
+        return episode
     except schemas.Contradiction as error:
         text = f"{record.place} contradicts itself: {error}; leave this shard out"
         return Fault("contradictory record", text)
     except ValueError as error:
         return Fault("damaged record", f"{record.place}: {error}")
-
-
-def _accepted(results: list[Episode | Fault | None], on_fault: OnFault) -> Iterator[Episode]:
-    for item in results:
-        if isinstance(item, Fault):
-            on_fault(item)
-        elif item is not None:
-            yield item

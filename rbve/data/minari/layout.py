@@ -5,46 +5,30 @@ NAME/data/main_data.hdf5    one group an episode, or
 NAME/data/0, 1, ...         one folder an episode, with an Arrow file and a metadata.json
 """
 
-from __future__ import annotations
-
 import json
+import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rbve.data.dataset import Dataset
-from rbve.data.episode import OPTIONAL_COLUMNS
+from rbve.data.dataset import OPTIONAL_COLUMNS, Dataset
 from rbve.data.features import Features
-from rbve.data.manifest import read_facts
+from rbve.data.manifest import NUMBERS, read_facts
 from rbve.data.minari import spaces
 from rbve.files import read_json
 
 METADATA = "metadata.json"
-HDF5_FILE = "main_data.hdf5"
+HDF5 = "main_data.hdf5"
 _VERSION = "0.5.4"  # of minari, whose layout this is
 _SCHEMA = 1  # of our own entry in the metadata
 # Columns Minari has no place for, by their names among an episode's infos (T+1 rows each).
 INFOS = {"legal": "action_mask", "executed": "executed_action", "propensity": "propensity"}
-# Facts of an episode Minari has no place for, kept where they are not what they usually are; the
-# next action is that of a fragment.
-FACTS = ("rbve_next_action", "rbve_complete", "rbve_final_observed", "rbve_episode_return")
-COLUMNS = ("actions", "rewards", "terminations", "truncations")  # with one entry per decision
+_ORIGIN = ("dataset_id", "minari_version", "algorithm_name", "author", "code_permalink")
 
 
-class Raw(NamedTuple):
-    """An episode as it is stored: T+1 observations, T of the rest."""
-
-    observations: list[np.ndarray]  # one (T+1, *shape) per leaf
-    columns: dict[str, np.ndarray]  # COLUMNS
-    infos: dict[str, np.ndarray]  # those of INFOS there are, (T+1, ...)
-    facts: dict[str, Any]  # those of FACTS there are
-
-
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     folder: Path
     data_format: str
     episodes: int
@@ -54,7 +38,7 @@ class Layout:
     jpeg: bool  # frames went through JPEG
     actions: tuple[str, ...]
     features: Features | None
-    columns: tuple[str, ...]  # optional columns to look for
+    infos: list[str]  # those of INFOS to look for
     provenance: dict[str, Any]
 
     @property
@@ -69,23 +53,23 @@ class Layout:
             )
 
 
-def data_folder(path: Path) -> Path | None:
+def folder_of(path: Path) -> Path | None:
     """The folder of metadata and data: the one given, `data` in it, or the one of a file given."""
-    if path.name == HDF5_FILE:
+    if path.name == HDF5:
         path = path.parent
     for folder in (path / "data", path):
-        data = (folder / HDF5_FILE).is_file() or (folder / "0").is_dir()
+        data = (folder / HDF5).is_file() or (folder / "0").is_dir()
         if data and (folder / METADATA).is_file():
             return folder
     return None
 
 
 def open_layout(path: Path) -> Layout:
-    folder = data_folder(path)
+    folder = folder_of(path)
     if folder is None:
         raise ValueError(
             f"{path}: no Minari dataset of version 0.5 (a folder `data` with {METADATA} and "
-            f"{HDF5_FILE} or folders of episodes)"
+            f"{HDF5} or folders of episodes)"
         )
     file = folder / METADATA
     content = read_json(file)
@@ -99,76 +83,69 @@ def open_layout(path: Path) -> Layout:
         raise ValueError(f"{file}: {episodes} episodes; the dataset is empty or damaged")
     first, count = spaces.discrete(content["action_space"], f"{file}: the action space")
     leaves = spaces.leaves(content["observation_space"], f"{file}: the observation space")
-    kept = content.get("rbve")
-    facts: dict[str, Any] = {
-        "actions": tuple(str(first + index) for index in range(count)),
-        "features": spaces.features(leaves),
-        "columns": ("legal",),
-    }
-    if kept is None:
-        facts["provenance"] = _origin(content, folder)
+    ours = content.get("rbve") is not None
+    columns: Any = ["legal"]
+    if ours:  # what a dataset that this library wrote says of itself
+        kept = content["rbve"]
+        damaged = ValueError(f"{file}: the entry 'rbve' is damaged; remove it to read what is left")
+        facts = read_facts(kept, str(file), damaged)
+        columns = kept.get("columns")
+        if kept.get("schema") != _SCHEMA or len(facts["actions"]) != count:
+            raise damaged
+        if not isinstance(columns, list) or not {*map(str, columns)} <= {*OPTIONAL_COLUMNS}:
+            raise damaged
     else:
-        facts = _kept_facts(kept, count, str(file))
-    default = "hdf5" if (folder / HDF5_FILE).is_file() else "arrow"
-    jpeg = content.get("jpeg_encoding", True) is True and any(leaf.image for leaf in leaves)
+        facts = {
+            "actions": tuple(str(first + index) for index in range(count)),
+            "features": spaces.features(leaves),
+            "provenance": _origin(content, folder),
+        }
+    default = "hdf5" if (folder / HDF5).is_file() else "arrow"
     data_format = str(content.get("data_format", default))
-    return Layout(folder, data_format, episodes, first, leaves, kept is not None, jpeg, **facts)
-
-
-def _kept_facts(kept: Any, count: int, where: str) -> dict[str, Any]:
-    """What a dataset that this library wrote says of itself."""
-    damaged = ValueError(f"{where}: the entry 'rbve' is damaged; remove it to read what is left")
-    facts = read_facts(kept, where, damaged)
-    columns = kept.get("columns")
-    if kept.get("schema") != _SCHEMA or len(facts["actions"]) != count:
-        raise damaged
-    if not isinstance(columns, list) or not all(str(name) in OPTIONAL_COLUMNS for name in columns):
-        raise damaged
-    return {**facts, "columns": tuple(columns)}
+    jpeg = content.get("jpeg_encoding", True) is True and any(leaf.image for leaf in leaves)
+    infos = [INFOS[name] for name in columns]
+    return Layout(folder, data_format, episodes, first, leaves, ours, jpeg, infos=infos, **facts)
 
 
 def _origin(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Where a dataset of others comes from, as it says itself."""
+    """Where a dataset of others comes from; rbve.envs decides later if its environment is there."""
     name = folder.parent.name if folder.name == "data" else folder.name
     origin: dict[str, Any] = {"source": name, "format": "minari"}
-    for key in ("dataset_id", "minari_version", "algorithm_name", "author", "code_permalink"):
-        if isinstance(content.get(key), str | list):
-            origin[key] = content[key]
-    return {**origin, **_made_in(content.get("env_spec"))}
-
-
-def _made_in(spec: Any) -> dict[str, Any]:
-    """The environment, where it is one of Gymnasium's by a plain id, and what it was made with.
-
-    `rbve.envs.named_in_file` decides later whether it can be had.
-    """
+    origin |= {key: content[key] for key in _ORIGIN if isinstance(content.get(key), str | list)}
     try:
-        told = json.loads(spec)
-        env = str(told["id"])
-        kwargs = {k: v for k, v in told.get("kwargs", {}).items() if k != "render_mode"}
-        wrappers = [str(each["name"]) for each in told.get("additional_wrappers", ())]
+        spec = json.loads(content.get("env_spec"))  # type: ignore[arg-type]
+        env = str(spec["id"])
+        settings = {
+            "kwargs": {k: v for k, v in spec.get("kwargs", {}).items() if k != "render_mode"},
+            "max_episode_steps": spec.get("max_episode_steps"),
+            "wrappers": [str(each["name"]) for each in spec.get("additional_wrappers", ())],
+        }
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-        return {}
-    limit = told.get("max_episode_steps")
-    settings = {"kwargs": kwargs, "max_episode_steps": limit, "wrappers": wrappers}
-    facts: dict[str, Any] = {"env_id": env}
+        return origin
+    origin["env_id"] = env
     if ":" not in env:
-        facts |= {"env": f"gymnasium:{env}", "env_settings": settings}
-    return facts
+        origin |= {"env": f"gymnasium:{env}", "env_settings": settings}
+    return origin
 
 
-def describe(part: Dataset, dtype: np.dtype, name: str, data_format: str) -> dict[str, Any]:
+def describe(part: Dataset, path: Path, data_format: str) -> dict[str, Any]:
     """The metadata of a dataset to be written, its sizes still open."""
-    plain = re.sub(r"[^-\w]", "-", name)
+    dtype = part.obs.dtype.newbyteorder("<")
+    if dtype.str not in NUMBERS:
+        raise ValueError(f"{path}: observations are {dtype}; Minari keeps numbers")
+    bounds: Any = {"b": (False, True), "f": (-math.inf, math.inf)}.get(dtype.kind)
+    bounds = bounds or (np.iinfo(dtype).min, np.iinfo(dtype).max)  # whatever the values
+    low, high = (np.full(part.obs_shape, bound, dtype).tolist() for bound in bounds)
+    box = {"type": "Box", "dtype": dtype.name, "shape": list(part.obs_shape)}
+    discrete = {"type": "Discrete", "dtype": "int64", "start": 0, "n": part.num_actions}
+    plain = re.sub(r"[^-\w]", "-", path.name)
     return {
         "total_episodes": 0,
         "total_steps": 0,
         "data_format": data_format,
         "jpeg_encoding": False,  # frames stay exact
-        "observation_space": spaces.box(part.obs_shape, dtype),
-        "action_space": json.dumps(
-            {"type": "Discrete", "dtype": "int64", "start": 0, "n": part.num_actions}
-        ),
+        "observation_space": json.dumps({**box, "low": low, "high": high}),
+        "action_space": json.dumps(discrete),
         "dataset_id": plain if re.search(r"-v\d+$", plain) else f"{plain}-v0",
         "minari_version": _VERSION,
         "rbve": {

@@ -5,11 +5,9 @@ dataset holds its index, and networks see it one-hot. A Dict (keys sorted) or Tu
 spaces becomes one row of columns.
 """
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +66,7 @@ def _category(start: Any, count: Any, where: str) -> tuple[int, int]:
 
 def leaves(text: Any, where: str) -> tuple[Leaf, ...]:
     """The arrays of an observation, in the order in which they are joined."""
-    tree = _walk(_parse(text, where), (), where)
+    tree = tuple(_walk(_parse(text, where), (), where))
     if _is_one_array(tree):
         return tree
     for leaf in tree:
@@ -87,7 +85,7 @@ def _is_one_array(tree: Sequence[Leaf]) -> bool:
     return len(tree) == 1 and not tree[0].ranges
 
 
-def _walk(space: dict[str, Any], path: tuple[str | int, ...], where: str) -> tuple[Leaf, ...]:
+def _walk(space: dict[str, Any], path: tuple[str | int, ...], where: str) -> Iterator[Leaf]:
     kind = space["type"]
     named = f"{where}: {Leaf(path, ()).name!r}"
     if kind in ("Dict", "Tuple"):
@@ -96,30 +94,28 @@ def _walk(space: dict[str, Any], path: tuple[str | int, ...], where: str) -> tup
             raise ValueError(f"{named}: {kind} of nothing; the metadata is damaged")
         if len(path) >= _DEEPEST:
             raise ValueError(f"{named}: nested deeper than {_DEEPEST}")
-        keys: Any = sorted(inner) if kind == "Dict" else range(len(inner))
-        parts = [_walk(_parse(inner[key], named), (*path, key), where) for key in keys]
-        return tuple(leaf for part in parts for leaf in part)
-    if kind == "Discrete":
-        return (Leaf(path, (), (_category(space.get("start", 0), space.get("n"), named),)),)
-    if kind == "MultiDiscrete":
+        for key in sorted(inner) if kind == "Dict" else range(len(inner)):
+            yield from _walk(_parse(inner[key], named), (*path, key), where)
+    elif kind == "Discrete":
+        yield Leaf(path, (), (_category(space.get("start", 0), space.get("n"), named),))
+    elif kind == "MultiDiscrete":
         counts = space.get("nvec")
         if not isinstance(counts, list) or any(isinstance(count, list) for count in counts):
             raise ValueError(f"{named}: MultiDiscrete needs a flat list of counts")
         starts = space.get("start", [0] * len(counts))
         if not isinstance(starts, list) or len(starts) != len(counts):
             raise ValueError(f"{named}: MultiDiscrete's 'start' does not fit; damaged")
-        ranges = tuple(
-            _category(start, count, named) for start, count in zip(starts, counts, strict=True)
-        )
-        return (Leaf(path, _shape_of([len(counts)], named), ranges),)
-    if kind == "MultiBinary":
+        ranges = tuple(_category(*each, named) for each in zip(starts, counts, strict=True))
+        yield Leaf(path, _shape_of([len(counts)], named), ranges)
+    elif kind == "MultiBinary":
         count = space.get("n")
-        return (Leaf(path, _shape_of(count if isinstance(count, list) else [count], named)),)
-    if kind == "Box":
+        yield Leaf(path, _shape_of(count if isinstance(count, list) else [count], named))
+    elif kind == "Box":
         shape = _shape_of(space.get("shape"), named)
         frame = len(shape) in (2, 3) and min(shape[:2]) >= 32 and space.get("dtype") == "uint8"
-        return (Leaf(path, shape, image=frame),)
-    raise ValueError(f"{named} is {kind}; observations must be numbers, so drop or encode it")
+        yield Leaf(path, shape, image=frame)
+    else:
+        raise ValueError(f"{named} is {kind}; observations must be numbers, so drop or encode it")
 
 
 def _shape_of(sizes: Any, where: str) -> tuple[int, ...]:
@@ -137,49 +133,31 @@ def features(tree: Sequence[Leaf]) -> Features | None:
     columns: list[Feature] = []
     for leaf in tree:
         for place in range(leaf.size):
+            start, count = leaf.ranges[place] if leaf.ranges else (0, 0)
+            names = tuple(map(str, range(start, start + count)))
             name = f"{leaf.name}[{place}]" if leaf.shape else leaf.name
-            if leaf.ranges:
-                start, count = leaf.ranges[place]
-                names = tuple(str(start + index) for index in range(count))
-                columns.append(Feature(name, "category", categories=names))
-            else:
-                columns.append(Feature(name))
+            columns.append(Feature(name, "category" if names else "number", categories=names))
     return Features(tuple(columns))
 
 
 def join(tree: Sequence[Leaf], arrays: Sequence[np.ndarray], where: str) -> np.ndarray:
-    """(rows, ...) from the (rows, *shape) of every leaf."""
+    """(rows, ...) from the (rows, *shape) of every leaf; categories as indices from 0 on."""
     if _is_one_array(tree):
         return arrays[0]
     columns = []
     for leaf, array in zip(tree, arrays, strict=True):
-        flat = array.reshape(len(array), leaf.size)
-        columns.append(indices(leaf, flat, where) if leaf.ranges else flat)
+        values = array.reshape(len(array), leaf.size)
+        if leaf.ranges:
+            if values.dtype.kind not in "iu":
+                raise ValueError(
+                    f"{where}: {leaf.name!r} holds {values.dtype}; it needs whole numbers"
+                )
+            starts, counts = np.array(leaf.ranges).T
+            for step, place in np.argwhere((values < starts) | (values >= starts + counts)):
+                raise ValueError(
+                    f"{where}, step {step}: {leaf.name!r} is {values[step, place]}, which its "
+                    f"space of {counts[place]} values from {starts[place]} on does not hold"
+                )
+            values = values.astype(np.int64) - starts
+        columns.append(values)
     return np.concatenate(columns, axis=1)
-
-
-def indices(leaf: Leaf, values: np.ndarray, where: str) -> np.ndarray:
-    """Categories as indices from 0 on."""
-    if values.dtype.kind not in "iu":
-        raise ValueError(f"{where}: {leaf.name!r} holds {values.dtype}; it needs whole numbers")
-    starts, counts = np.array(leaf.ranges).T
-    wrong = (values < starts) | (values >= starts + counts)
-    for step, place in np.argwhere(wrong):
-        raise ValueError(
-            f"{where}, step {step}: {leaf.name!r} is {values[step, place]}, which its space of "
-            f"{counts[place]} values from {starts[place]} on does not hold"
-        )
-    return values.astype(np.int64) - starts
-
-
-def box(shape: tuple[int, ...], dtype: np.dtype) -> str:
-    """Describes observations of ours, whatever their values."""
-    bounds: tuple[Any, Any] = (-math.inf, math.inf)
-    if dtype.kind == "b":
-        bounds = (False, True)
-    elif dtype.kind in "iu":
-        bounds = (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    low, high = (np.full(shape, bound, dtype).tolist() for bound in bounds)
-    return json.dumps(
-        {"type": "Box", "dtype": dtype.name, "shape": list(shape), "low": low, "high": high}
-    )

@@ -15,11 +15,9 @@ What the layouts leave unsaid was read off real records:
     atari sarsa     (s, a, r, s', a') of an unknown place in its episode.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,69 +48,51 @@ class Contradiction(ValueError):
     """A record that is whole and says two things."""
 
 
-class RecordFeatures:
+class RecordFeatures(dict[str, Value]):
     """The features of one record, each checked as it is taken."""
 
-    def __init__(self, features: Mapping[str, Value]) -> None:
-        self.features = features
-
     def strings(self, name: str, count: int | None = None) -> list[memoryview]:
-        value = self.features.get(name)
-        if not isinstance(value, list):
-            raise self.wrong(name, "strings")
-        _check_count(name, len(value), count)
-        return value
+        return self._take(name, "strings", "", count)
 
     def floats(self, name: str, count: int | None = None) -> np.ndarray:
-        values = self.numbers(name, "floats", "f", count)
+        values = self._take(name, "floats", "f", count)
         for entry in np.flatnonzero(~np.isfinite(values)):
             raise ValueError(f"feature {name!r} is not finite in entry {entry}; {AGAIN}")
         return values
 
     def ints(self, name: str, count: int | None = None) -> np.ndarray:
-        return self.numbers(name, "whole numbers", "i", count)
+        return self._take(name, "whole numbers", "i", count)
 
-    def numbers(self, name: str, kind: str, code: str, count: int | None) -> np.ndarray:
-        value = self.features.get(name)
-        if not isinstance(value, np.ndarray) or value.dtype.kind != code:
-            raise self.wrong(name, kind)
-        _check_count(name, len(value), count)
+    def _take(self, name: str, kind: str, code: str, count: int | None) -> Any:
+        if name not in self:
+            raise ValueError(f"lacks the feature {name!r}; {AGAIN}")
+        value = self[name]
+        if code != (value.dtype.kind if isinstance(value, np.ndarray) else ""):
+            raise ValueError(f"feature {name!r} does not hold {kind}; {AGAIN}")
+        if count is not None and len(value) != count:
+            raise ValueError(
+                f"feature {name!r} has {len(value)} entries and needs {count}; {AGAIN}"
+            )
+        if len(value) == 0:
+            raise ValueError(f"feature {name!r} is empty; {AGAIN}")
         return value
 
-    def actions(self, name: str, count: int | None, actions: int) -> np.ndarray:
-        """Ids below `actions`; others could not be stored, let alone learned."""
-        values = self.ints(name, count)
-        _check_actions(name, values, actions)
-        return values
 
-    def wrong(self, name: str, kind: str) -> ValueError:
-        if name not in self.features:
-            return ValueError(f"lacks the feature {name!r}; {AGAIN}")
-        return ValueError(f"feature {name!r} does not hold {kind}; {AGAIN}")
-
-
-def _check_count(name: str, entries: int, count: int | None) -> None:
-    if count is not None and entries != count:
-        raise ValueError(f"feature {name!r} has {entries} entries and needs {count}; {AGAIN}")
-    if entries == 0:
-        raise ValueError(f"feature {name!r} is empty; {AGAIN}")
-
-
-def _check_actions(name: str, values: np.ndarray, actions: int) -> None:
+def _known(name: str, values: np.ndarray, actions: int) -> np.ndarray:
+    """Ids below `actions`; others could not be stored, let alone learned."""
     for row in np.flatnonzero((values < 0) | (values >= actions)):
         raise ValueError(
             f"feature {name!r} holds action {values[row]} in row {row}, and there are {actions} "
             f"actions (ids 0 to {actions - 1}); declare more with the option 'actions', or {AGAIN}"
         )
+    return values
 
 
 def sarsa(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
-    action = row.actions("a_t", 1, actions)[0]
-    (discount,) = row.floats("d_t", 1)
-    terminated = ends("d_t", discount)
-    next_action = NO_ACTION if terminated else row.actions("a_tp1", 1, actions)[0]
-    pngs = row.strings("o_t", FRAMES) + row.strings("o_tp1", FRAMES)
-    frames = decode_png(pngs, shape[:2])
+    action = _known("a_t", row.ints("a_t", 1), actions)[0]
+    terminated = ends("d_t", row.floats("d_t", 1)[0])
+    next_action = NO_ACTION if terminated else _known("a_tp1", row.ints("a_tp1", 1), actions)[0]
+    frames = decode_png(row.strings("o_t", FRAMES) + row.strings("o_tp1", FRAMES), shape[:2])
     return Episode(
         obs=np.stack([np.moveaxis(frames[:FRAMES], 0, -1), np.moveaxis(frames[FRAMES:], 0, -1)]),
         action=np.array([action, next_action]),
@@ -123,14 +103,8 @@ def sarsa(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
     )
 
 
-def _sarsa_actions(row: RecordFeatures) -> np.ndarray:
-    if row.floats("d_t", 1)[0] == 0:
-        return row.ints("a_t", 1)
-    return np.append(row.ints("a_t", 1), row.ints("a_tp1", 1))
-
-
 def _atari_episode(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
-    action = row.actions("actions", None, actions)
+    action = _known("actions", row.ints("actions"), actions)
     count = len(action)
     discounts = row.floats("discounts", count)
     for early in np.flatnonzero(discounts[:-1] == 0):
@@ -160,7 +134,7 @@ def bsuite(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode
     action = row.ints("action", steps)
     if kinds[0] == _LAST:
         return None
-    _check_actions("action", action[kinds != _LAST], actions)
+    _known("action", action[kinds != _LAST], actions)
     terminated = ends("discount", discounts[0]) or bool(kinds[-1] == _LAST)
     return Episode(
         obs=obs[[0, -1]],
@@ -173,13 +147,8 @@ def bsuite(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode
     )
 
 
-def _bsuite_actions(row: RecordFeatures) -> np.ndarray:
-    kinds = row.ints("step_type")
-    return row.ints("action", len(kinds))[kinds != _LAST]
-
-
 def dmlab(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
-    action = row.actions("actions", None, actions)
+    action = _known("actions", row.ints("actions"), actions)
     count = len(action)
     if count < 2:
         raise ValueError(f"an episode of one row holds no decision; {AGAIN}")
@@ -191,13 +160,10 @@ def dmlab(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
             "discount 0"
         )
     whole = bool(row.ints("start_idx", 1)[0] == 0)
-    _check_last_actions(
-        row.floats("observations_action", count * len(DMLAB_ACTIONS)), action, whole
-    )
-    _check_last_rewards(row.floats("observations_reward", count), rewards, whole)
+    _check_seen(row, action, rewards, whole)
+    episode_return = float(row.floats("episode_return", 1)[0])
     if whole:
-        total = rewards.sum(dtype=np.float64)
-        _check_return(total, row.floats("episode_return", 1)[0])
+        _check_return(rewards.sum(dtype=np.float64), episode_return)
     return Episode(
         # The files hold BGR where PNG says RGB, so that what OpenCV reverses is RGB.
         obs=decode_png(row.strings("observations_pixels", count), (*shape[:2], 3)),
@@ -205,28 +171,28 @@ def dmlab(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
         reward=rewards,
         terminated=False,
         complete=whole,
-        episode_return=float(row.floats("episode_return", 1)[0]),
+        episode_return=episode_return,
     )
 
 
-def _check_last_actions(one_hot: np.ndarray, action: np.ndarray, whole: bool) -> None:
-    expected = np.eye(len(DMLAB_ACTIONS), dtype=np.float32)[action]
-    expected = np.concatenate([np.zeros_like(expected[:1]), expected[:-1]])
-    wrong = (one_hot.reshape(expected.shape) != expected).any(axis=1)
+def _check_seen(row: RecordFeatures, action: np.ndarray, rewards: np.ndarray, whole: bool) -> None:
+    """The action and reward that the agent saw beside the pixels are those of the row before."""
+    one_hot = np.eye(len(DMLAB_ACTIONS), dtype=np.float32)[action]
+    before = np.concatenate([np.zeros_like(one_hot[:1]), one_hot[:-1]])
+    logged = row.floats("observations_action", before.size).reshape(before.shape)
+    wrong = (logged != before).any(axis=1)
     wrong[0] &= whole  # before the first row of a later part, something was done
-    for row in np.flatnonzero(wrong):
-        words = f"action {action[row - 1]} of the row before" if row else "no action yet"
-        raise Contradiction(f"feature 'observations_action', row {row}: it must say {words}")
-
-
-def _check_last_rewards(last: np.ndarray, rewards: np.ndarray, whole: bool) -> None:
+    for step in np.flatnonzero(wrong):
+        words = f"action {action[step - 1]} of the row before" if step else "no action yet"
+        raise Contradiction(f"feature 'observations_action', row {step}: it must say {words}")
     expected = np.concatenate([[0], rewards[:-1]])
+    last = row.floats("observations_reward", len(rewards))
     wrong = last != expected
     wrong[0] &= whole
-    for row in np.flatnonzero(wrong):
+    for step in np.flatnonzero(wrong):
         raise Contradiction(
-            f"feature 'observations_reward', row {row}: {last[row]:g}, and the reward before was "
-            f"{expected[row]:g}"
+            f"feature 'observations_reward', row {step}: {last[step]:g}, and the reward before was "
+            f"{expected[step]:g}"
         )
 
 
@@ -242,14 +208,9 @@ def ends(name: str, discount: float) -> bool:
 
 
 class _Schema(NamedTuple):
-    names: str  # of its features
+    features: set[str]
     episode: Callable[[RecordFeatures, tuple[int, ...], int], Episode | None]
-    actions: Callable[[RecordFeatures], np.ndarray]  # ids a record took
     obs_shape: tuple[int, ...] | None  # None: the first record tells
-
-    @property
-    def features(self) -> frozenset[str]:
-        return frozenset(self.names.split())
 
 
 _SARSA = "o_t a_t r_t d_t o_tp1 a_tp1 episode_return"
@@ -258,11 +219,22 @@ _BSUITE = "observation action reward discount episodic_reward step_type"
 _DMLAB = "observations_pixels observations_reward observations_action actions rewards discounts"
 _DMLAB += " start_idx episode_return"
 SCHEMAS = {
-    "atari sarsa": _Schema(_SARSA, sarsa, _sarsa_actions, (84, 84, FRAMES)),
-    "atari episodes": _Schema(_ATARI, _atari_episode, lambda row: row.ints("actions"), (84, 84, 1)),
-    "bsuite": _Schema(_BSUITE, bsuite, _bsuite_actions, None),
-    "dmlab": _Schema(_DMLAB, dmlab, lambda row: row.ints("actions"), (72, 96, 3)),
+    "atari sarsa": _Schema({*_SARSA.split()}, sarsa, (84, 84, FRAMES)),
+    "atari episodes": _Schema({*_ATARI.split()}, _atari_episode, (84, 84, 1)),
+    "bsuite": _Schema({*_BSUITE.split()}, bsuite, None),
+    "dmlab": _Schema({*_DMLAB.split()}, dmlab, (72, 96, 3)),
 }
+
+
+def actions_of(kind: str, row: RecordFeatures) -> np.ndarray:
+    """Ids a record took; none in the row of a final observation."""
+    if kind == "atari sarsa":
+        names = ("a_t",) if row.floats("d_t", 1)[0] == 0 else ("a_t", "a_tp1")
+        return np.concatenate([row.ints(name, 1) for name in names])
+    if kind == "bsuite":
+        kinds = row.ints("step_type")
+        return row.ints("action", len(kinds))[kinds != _LAST]
+    return row.ints("actions")
 
 
 def kind_of(features: Mapping[str, Value]) -> str:

@@ -1,18 +1,12 @@
 """TFRecord shards of tf.train.Example, without TensorFlow.
 
-A shard is a gzip stream of records, each
-
-    length  8 bytes, little-endian
-    crc     4 bytes, masked crc32c of the length
-    data    `length` bytes, one tf.train.Example as protobuf
-    crc     4 bytes, masked crc32c of the data
-
-No number in a file is trusted before its checksum is, and none decides how much memory is taken.
+A shard is a gzip stream of records: length (8 bytes, little-endian), its masked crc32c (4), one
+tf.train.Example as protobuf, its masked crc32c (4). No number in a file is trusted before its
+checksum is, and none decides how much memory is taken.
 """
 
-from __future__ import annotations
-
 import gzip
+import itertools
 import struct
 import zlib
 from collections.abc import Callable, Container, Generator, Iterator
@@ -33,86 +27,74 @@ AGAIN = "download the shard again"
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types of protobuf
 _FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
-_BYTES_LIST, _FLOAT_LIST, _INT64_LIST = 1, 2, 3  # fields of tf.train.Feature
+_BYTES_LIST, _FLOAT_LIST, _INT64_LIST = _LISTS = 1, 2, 3  # fields of tf.train.Feature
 
 Value = list[memoryview] | np.ndarray  # strings, float32 or int64
 
 
 class Record(NamedTuple):
-    file: Path
+    place: str  # opens messages about it
     number: int  # in its file, from 0
     offset: int  # of its first byte in the decompressed stream
     data: bytes
     read: int  # bytes of the file read so far
-
-    @property
-    def place(self) -> str:
-        return place(self.file, self.number, self.offset)
-
-
-def place(file: Path, number: int, offset: int) -> str:
-    return f"{file}: record {number} (at byte {offset} of the decompressed stream)"
 
 
 def records(file: Path, checked: bool = True) -> Generator[Record, None, None]:
     """The records of a shard. Only a look at what a file is may leave out the checksums."""
     checksum = crc32c() if checked else None
     most = max(SMALL, _MAX_RATIO * file.stat().st_size)
-    number = offset = 0
+    offset = 0
     with open(file, "rb") as raw, gzip.GzipFile(fileobj=raw) as stream:
 
         def matches(data: bytes, crc: int) -> bool:
             return checksum is None or masked(checksum(data)) == crc
 
         def take(count: int, what: str) -> bytes:
-            where = place(file, number, offset)
+            """Memory grows with what is there, not with what is asked for."""
+            pieces, left = [], count
             try:
-                data = _take_pieces(stream, count)
+                while left and (piece := stream.read(min(left, _PIECE))):
+                    pieces.append(piece)
+                    left -= len(piece)
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 raise ValueError(
-                    f"{where}: the gzip stream is damaged or cut off near byte {raw.tell()} of the "
+                    f"{place}: the gzip stream is damaged or cut off near byte {raw.tell()} of the "
                     f"file ({str(error).rstrip('.')}); {AGAIN}"
                 ) from None
-            if len(data) < count and (data or what != "length"):
+            if left and (pieces or what != "length"):
                 raise ValueError(
-                    f"{where}: the stream ends after {len(data)} of the {count} bytes of its "
+                    f"{place}: the stream ends after {count - left} of the {count} bytes of its "
                     f"{what}; {AGAIN}"
                 )
-            return data
+            return b"".join(pieces)
 
-        while header := take(12, "length"):
+        for number in itertools.count():
+            place = f"{file}: record {number} (at byte {offset} of the decompressed stream)"
+            header = take(12, "length")
+            if not header:
+                break
             length, crc = struct.unpack("<QI", header)
-            where = place(file, number, offset)
             if not matches(header[:8], crc):
-                raise ValueError(f"{where}: the checksum of its length does not match; {AGAIN}")
+                raise ValueError(f"{place}: the checksum of its length does not match; {AGAIN}")
             if length > MAX_RECORD:
                 raise ValueError(
-                    f"{where}: says it has {length} bytes, more than any episode ({MAX_RECORD}); "
+                    f"{place}: says it has {length} bytes, more than any episode ({MAX_RECORD}); "
                     f"{AGAIN}"
                 )
             if offset + length > most:
                 raise ValueError(
-                    f"{where}: with it the shard would hold more than {most} bytes, which no data "
+                    f"{place}: with it the shard would hold more than {most} bytes, which no data "
                     f"of its size does; {AGAIN}"
                 )
             data = take(length, "data")
             (crc,) = struct.unpack("<I", take(4, "checksum"))
             if not matches(data, crc):
-                raise ValueError(f"{where}: the checksum of its data does not match; {AGAIN}")
-            yield Record(file, number, offset, data, raw.tell())
-            number += 1
+                raise ValueError(f"{place}: the checksum of its data does not match; {AGAIN}")
+            yield Record(place, number, offset, data, raw.tell())
             offset += 16 + length
     if number == 0:
         raise ValueError(f"{file}: holds no record; {AGAIN}")
-
-
-def _take_pieces(stream: gzip.GzipFile, count: int) -> bytes:
-    """Up to `count` bytes; memory grows with what is there, not with what is asked for."""
-    pieces = []
-    while count and (piece := stream.read(min(count, _PIECE))):
-        pieces.append(piece)
-        count -= len(piece)
-    return b"".join(pieces)
 
 
 def crc32c() -> Callable[[bytes], int]:
@@ -143,11 +125,20 @@ def parse_example(data: bytes, names: Container[str] | None = None) -> dict[str,
             name, feature = "", memoryview(b"")
             for number, wire, value in fields(entry, parts):
                 if (number, wire) == (1, _BYTES):
-                    name = _feature_name(value)
+                    try:
+                        name = str(value, "utf-8")
+                    except UnicodeDecodeError:
+                        raise ValueError("the name of a feature is not text") from None
                 elif (number, wire) == (2, _BYTES):
                     feature = value
             if names is None or name in names:
-                parsed[name] = _parse_feature(feature, name, parts, entries)
+                parsed[name] = []
+                for number, wire, value in fields(feature, parts):
+                    if wire == _BYTES and number in _LISTS:
+                        try:
+                            parsed[name] = _parse_list(number, value, entries)
+                        except ValueError as error:
+                            raise ValueError(f"feature {name!r}: {error}") from None
     return parsed
 
 
@@ -163,66 +154,28 @@ class Budget:
             raise ValueError(f"more than {self.most} fields, which no record has; {AGAIN}")
 
 
-def _feature_name(value: memoryview) -> str:
-    try:
-        return str(value, "utf-8")
-    except UnicodeDecodeError:
-        raise ValueError("the name of a feature is not text") from None
-
-
-def _parse_feature(data: memoryview, name: str, parts: Budget, entries: Budget) -> Value:
-    value: Value = []
-    for number, wire, body in fields(data, parts):
-        if wire != _BYTES or number not in _PARSERS:
+def _parse_list(kind: int, data: memoryview, entries: Budget) -> Value:
+    pieces: list[Any] = []
+    count = 0
+    for number, wire, value in fields(data, entries):
+        if number != 1:
             continue
-        try:
-            value = _PARSERS[number](body, entries)
-        except ValueError as error:
-            raise ValueError(f"feature {name!r}: {error}") from None
-    return value
-
-
-def _parse_strings(data: memoryview, entries: Budget) -> list[memoryview]:
-    strings = []
-    for number, wire, value in fields(data, entries):
-        if (number, wire) == (1, _BYTES):
-            strings.append(value)
-            if len(strings) > _MAX_ENTRIES:
-                raise ValueError(f"more than {_MAX_ENTRIES} entries")
-    return strings
-
-
-def _parse_floats(data: memoryview, entries: Budget) -> np.ndarray:
-    pieces = []
-    for number, wire, value in fields(data, entries):
-        if number == 1 and wire in (_BYTES, _FIXED32):
+        if kind == _BYTES_LIST and wire == _BYTES:
+            pieces.append(value)
+        elif kind == _FLOAT_LIST and wire in (_BYTES, _FIXED32):
             if len(value) % 4:
                 raise ValueError(f"floats in {len(value)} bytes, which 4 does not divide")
             pieces.append(np.frombuffer(value, "<f4"))
-    return np.concatenate([np.empty(0, np.float32), *pieces])
-
-
-def _parse_ints(data: memoryview, entries: Budget) -> np.ndarray:
-    pieces = []
-    count = 0
-    for number, wire, value in fields(data, entries):
-        if (number, wire) == (1, _BYTES):
-            pieces.append(_varints(value))
-        elif (number, wire) == (1, _VARINT):
-            pieces.append(np.array([value], np.uint64))
-        else:
-            continue
-        count += len(pieces[-1])
-        if count > _MAX_ENTRIES:
+        elif kind == _INT64_LIST and wire in (_BYTES, _VARINT):
+            pieces.append(_varints(value) if wire == _BYTES else np.array([value], np.uint64))
+            count += len(pieces[-1])
+        if max(count, len(pieces) if kind == _BYTES_LIST else 0) > _MAX_ENTRIES:
             raise ValueError(f"more than {_MAX_ENTRIES} entries")
+    if kind == _BYTES_LIST:
+        return pieces
+    if kind == _FLOAT_LIST:
+        return np.concatenate([np.empty(0, np.float32), *pieces])
     return np.concatenate([np.empty(0, np.uint64), *pieces]).view(np.int64)
-
-
-_PARSERS: dict[int, Callable[[memoryview, Budget], Value]] = {
-    _BYTES_LIST: _parse_strings,
-    _FLOAT_LIST: _parse_floats,
-    _INT64_LIST: _parse_ints,
-}
 
 
 def fields(data: memoryview, budget: Budget) -> Iterator[tuple[int, int, Any]]:
