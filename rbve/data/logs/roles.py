@@ -192,27 +192,18 @@ class LogOptions(LogColumns):
     clip: float = 10.0  # deviations at which standardised numbers are cut; inf: they are not
 
     def __post_init__(self) -> None:
+        ends = get_args(_Ends)
+        sign = "be one sign such as ';', or 'tab', and neither a quote nor a line break"
+        times = self.time_format is None or _reads_times(self.time_format)
+        example = "'%d.%m.%Y %H:%M' (day, month, year, hour, minute)"
         for name, fits, needs in (
-            (
-                "ends",
-                self.ends in (None, *get_args(_Ends)),
-                "be 'terminated', 'truncated' or 'each'",
-            ),
+            ("ends", self.ends in (None, *ends), "be 'terminated', 'truncated' or 'each'"),
             ("missing", self.missing in get_args(Missing), "be 'error', 'mean' or 'indicator'"),
             ("rare", self.rare >= 0, "be 0 or a number of rows"),
             ("clip", self.clip > 0, "be a positive number of deviations"),
             ("decimal", self.decimal in (None, ".", ","), "be '.' or ','"),
-            (
-                "delimiter",
-                self.delimiter is None or self.sign is not None,
-                "be one sign such as ';', or 'tab', and neither a quote nor a line break",
-            ),
-            (
-                "time_format",
-                self.time_format is None or _reads_times(self.time_format),
-                "say how times are written, as in '%d.%m.%Y %H:%M' (day, month, year, hour, "
-                "minute)",
-            ),
+            ("delimiter", self.delimiter is None or self.sign, sign),
+            ("time_format", times, f"say how times are written, as in {example}"),
         ):
             if not fits:
                 raise ValueError(f"{name} must {needs}; got {getattr(self, name)!r}")

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from rbve.data.features import Feature, category_name
 
-MAX_ACTIONS = 4096  # inferred ones; more can be declared
 _TRUE = pa.array(["true", "t", "yes", "y", "1", "1.0"])
 _FALSE = pa.array(["false", "f", "no", "n", "0", "0.0"])
 
@@ -76,7 +75,7 @@ def present(column: pa.Array) -> np.ndarray:
 
 
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """(values in their own type, 0 where there is none; which rows hold one)."""
+    """(values in their own type, 0 where there is none; which rows hold one that is not NaN)."""
     column = plain(column)
     if pa.types.is_null(column.type):
         return np.zeros(len(column)), np.zeros(len(column), bool)
@@ -84,7 +83,8 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         column = column.cast(pa.uint8())
     if pa.types.is_temporal(column.type):
         column = _ticks(column)
-    return column.fill_null(0).to_numpy(zero_copy_only=False), present(column)
+    cells = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return cells, present(column) & ~np.isnan(cells)
 
 
 def _ticks(column: pa.Array) -> pa.Array:
@@ -100,7 +100,7 @@ def flags(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         on = pc.is_in(words, _TRUE).to_numpy(zero_copy_only=False)
         off = pc.is_in(words, _FALSE).to_numpy(zero_copy_only=False)
         return on, known, known & ~(on | off)
-    values, known = numbers(without_nan(column))
+    values, known = numbers(column)
     on = known & (values == 1)
     return on, known, known & ~on & (values != 0)
 
@@ -251,22 +251,6 @@ class Words:
             if name is not None:
                 words.names[category_name(name)] += count
         return words
-
-
-@dataclass
-class Ids:
-    """Which of the possible action ids occur, and the largest number beyond them."""
-
-    occurs: np.ndarray = field(default_factory=lambda: np.zeros(MAX_ACTIONS, bool))
-    beyond: float = -1.0
-
-    def add(self, column: pa.Array) -> None:
-        cells, known = numbers(column)
-        whole = known & (cells >= 0) & (np.floor(cells) == cells)
-        small = whole & (cells < MAX_ACTIONS)
-        self.occurs[cells[small].astype(np.int64)] = True
-        if (whole & ~small).any():
-            self.beyond = max(self.beyond, float(cells[whole & ~small].max()))
 
 
 class Runs:
