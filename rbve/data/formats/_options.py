@@ -8,6 +8,15 @@ from typing import Any, get_type_hints
 
 from rbve.registry import did_you_mean
 
+# Types a field takes from a file, and their name, by the beginning of its type hint.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "tuple": ((tuple,), "a list of names"),
+    "int": ((int,), "a number"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "": ((str,), "one name in quotes"),
+}
+
 
 def choices(options: Any) -> dict[str, Any]:
     """Those of an Options that differ from its defaults."""
@@ -74,20 +83,9 @@ def from_toml(path: str | Path, kind: type) -> Any:
                 listed = value if isinstance(value, list) else [value]
                 if all(type(each) in (str, int) for each in listed):
                     values[name] = tuple(map(str, listed))
-            types, words = _types_of(hints[name])
+            types, words = next(_TYPES[kind] for kind in _TYPES if hints[name].startswith(kind))
             if type(values[name]) not in types:
                 raise ValueError(f"option {name!r} takes {words}; got {value!r}")
         return kind(**values)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def _types_of(hint: str) -> tuple[tuple[type, ...], str]:
-    """Types a field takes from a file, and their name."""
-    if "tuple" in hint:
-        return (tuple,), "a list of names"
-    if hint.startswith(("int", "float")):
-        return ((int,) if hint.startswith("int") else (int, float)), "a number"
-    if hint.startswith("bool"):
-        return (bool,), "true or false"
-    return (str,), "one name in quotes"

@@ -110,26 +110,22 @@ class _ParquetLog:
                     )
                 for batch in file.iter_batches(size, columns=list(columns), use_threads=False):
                     batch.validate(full=True)
-                    for piece in _pieces(batch):
-                        self.read_rows += len(piece)
-                        yield written_out(piece, texts)
+                    # In as many pieces as a long text needs that stands in every row of it.
+                    longest = sum(
+                        pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+                        for column in batch.columns
+                        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)
+                    )
+                    piece = max(1, BATCH_BYTES // max(1, longest))
+                    for start in range(0, len(batch), piece):
+                        self.read_rows += len(rows := batch.slice(start, piece))
+                        yield written_out(rows, texts)
         except DAMAGE as error:
             self.report.damage(error, self.read_rows)
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch, in as many pieces as a long text needs that stands in every row of it."""
-    longest = 0
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
-            longest += pc.max(pc.binary_length(column.dictionary)).as_py() or 0
-    size = max(1, BATCH_BYTES // max(1, longest))
-    for start in range(0, len(batch), size):
-        yield batch.slice(start, size)
 
 
 def written_out(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:

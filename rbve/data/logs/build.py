@@ -248,7 +248,6 @@ class Builder:
         self._odd_steps += int(odd.sum())
 
     def notes(self) -> list[str]:
-        """Once all parts are read."""
         notes = [self._left_over] if self._left_over else []
         if self._unflagged > 0:
             ends = "1 episode ends" if self._unflagged == 1 else f"{self._unflagged} episodes end"

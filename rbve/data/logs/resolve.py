@@ -253,7 +253,6 @@ _FITS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
 
 
 def refuse_unfit(log: Log, roles: Roles, report: Report) -> None:
-    """Refuse columns whose type cannot hold what their role needs."""
     for kind in _FITS:
         for role, column in roles.of_kind(kind):
             fits, needed = _FITS["flag" if roles.suffixes.get(role) else kind]

@@ -48,24 +48,19 @@ def _enter_observation(rows: Assembly, name: str) -> None:
     rows.columns["obs"] = obs = rows.table["obs"][rows.source]
     unseen = rows.last[rows.final & ~rows.known]
     obs[unseen] = obs[unseen - 1]
-
-
-def _enter_next_observation(rows: Assembly, name: str) -> None:
-    seen = rows.table["next_seen"][rows.before_added]
-    rows.columns["obs"][rows.added[seen]] = rows.table["next_obs"][rows.before_added[seen]]
-    rows.known[~rows.final] = seen
+    if "next_obs" in rows.table:
+        seen = rows.table["next_seen"][rows.before_added]
+        obs[rows.added[seen]] = rows.table["next_obs"][rows.before_added[seen]]
+        rows.known[~rows.final] = seen
 
 
 def _enter_decision(rows: Assembly, name: str) -> None:
     rows.columns[name] = ids = rows.table[name][rows.source]
     ids[rows.added] = ids[rows.last[rows.over]] = NO_ACTION
-
-
-def _enter_next_action(rows: Assembly, name: str) -> None:
-    """After an episode that is over no action follows; after a fragment one may."""
-    over = rows.over[~rows.final]
-    following = np.where(over, NO_ACTION, rows.table[name][rows.before_added])
-    rows.columns["action"][rows.added] = following
+    if name == "action" and "next_action" in rows.table:
+        # After an episode that is over no action follows; after a fragment one may.
+        following = rows.table["next_action"][rows.before_added]
+        ids[rows.added] = np.where(rows.over[~rows.final], NO_ACTION, following)
 
 
 def _enter_reward(rows: Assembly, name: str) -> None:
@@ -84,10 +79,8 @@ def _enter_legal(rows: Assembly, name: str) -> None:
     rows.columns[name] = legal = rows.table[name][rows.source]
     if "next_obs" in rows.table:
         legal[rows.added] = True
-
-
-def _enter_next_legal(rows: Assembly, name: str) -> None:
-    rows.columns["legal"][rows.added] = rows.table[name][rows.before_added]
+    if "next_legal" in rows.table:
+        legal[rows.added] = rows.table["next_legal"][rows.before_added]
 
 
 @dataclass(frozen=True)
@@ -126,11 +119,11 @@ class LogColumns:
     observation: tuple[str, ...] = _role("observation", (), enter=_enter_observation)
     # Columns of what came after the decision, in the order of --observation. Without episodes, each
     # row is then a transition of its own.
-    next_observation: tuple[str, ...] = _role("observation", (), enter=_enter_next_observation)
+    next_observation: tuple[str, ...] = _role("observation", ())
     # Allowed actions: a column of arrays of 0/1, or a prefix ("legal_*") with a column per action.
     legal: str | None = _role("mask", enter=_enter_legal)
     # Allowed actions after this decision, in lone transitions.
-    next_legal: str | None = _role("mask", enter=_enter_next_legal)
+    next_legal: str | None = _role("mask")
     # Flag column: the episode truly ended with this decision.
     terminated: str | None = _role("flag", hindsight=True)
     # Flag column: the record stops here, the episode went on.
@@ -146,7 +139,7 @@ class LogColumns:
     # Column: the action carried out, where it may differ.
     executed: str | None = _role("decision", hindsight=True, enter=_enter_decision)
     # Column: the decision after this one, in lone transitions.
-    next_action: str | None = _role("decision", hindsight=True, enter=_enter_next_action)
+    next_action: str | None = _role("decision", hindsight=True)
     # Flag column: 0 marks a piece cut out of a longer episode.
     complete: str | None = _role("flag", empty=True)
     # Column: sum of rewards of the whole episode.
@@ -245,7 +238,6 @@ class Roles:
         return self.columns_of[role]
 
     def one(self, role: str) -> str:
-        """The column of a role that the log has."""
         return self.columns_of[role][0]
 
     def of_kind(self, *kinds: Kind) -> Iterator[tuple[str, str]]:
@@ -263,7 +255,6 @@ class Roles:
 
     @property
     def decisions(self) -> list[str]:
-        """The columns that hold actions."""
         return [name for _, name in self.of_kind("decision")]
 
     def record(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,6 +51,9 @@ class Survey:
         self.gaps: set[str] = set()  # columns without a value in the row of a decision
         self.rows = 0
         self._observed = [*roles["observation"], *roles["next_observation"]]
+        # The columns of each feature: of the observation, and of the next one if there is.
+        both = filter(None, (roles["observation"], roles["next_observation"]))
+        self._pairs = list(zip(*both, strict=True))
         self.array = values.is_array(log.types.get(roles.one("observation")))
         # Names of a column's categories that are counted, at most.
         self._most_names = MAX_RARE if options.rare else _MAX_CATEGORIES
@@ -60,12 +62,7 @@ class Survey:
     def _is_number(self, name: str) -> bool:
         return values.is_number(self.log.types[name])
 
-    def _pairs(self) -> Iterator[list[str]]:
-        """The columns of each feature: of the observation, and of the next one if there is."""
-        both = filter(None, (self.roles["observation"], self.roles["next_observation"]))
-        yield from map(list, zip(*both, strict=True))
-
-    def _is_words(self, pair: list[str]) -> bool:
+    def _is_words(self, pair: tuple[str, ...]) -> bool:
         kinds = (self.log.types[name] for name in pair)
         return pair[0] in self.options.categorical or any(map(values.is_category, kinds))
 
@@ -88,7 +85,7 @@ class Survey:
                     self.words[name] = self.words[name].renamed(texts[name].cast(spelled, kind))
             self._refuse_types()
         actions, by_id = self._action_set()
-        features = None if self.array else Features(tuple(map(self._feature, self._pairs())))
+        features = None if self.array else Features(tuple(map(self._feature, self._pairs)))
         array = ((len(features.columns),), self._dtype()) if features else self._array_facts()
         facts = (actions, by_id, *array, features)
         return Reading(self.roles, self.options, *facts, self.order.interleaved(), self.notes)
@@ -124,7 +121,7 @@ class Survey:
     def _gather(self) -> None:
         """Of a column of texts, which may turn out as numbers or names, figures of both."""
         roles, texts = self.roles, self.log.texts
-        for pair in () if self.array else self._pairs():
+        for pair in () if self.array else self._pairs:
             if texts or not self._is_words(pair):
                 self.numbers |= {name: Numbers() for name in pair}
             if texts or self._is_words(pair):
@@ -134,7 +131,7 @@ class Survey:
         names, action = roles.in_use, roles.one("action")
         counted = set(self.words)  # columns whose numbers are names, or may turn out to be
         if texts:
-            pairs = [pair for pair in self._pairs() if pair[0] in self.options.categorical]
+            pairs = [pair for pair in self._pairs if pair[0] in self.options.categorical]
             counted = {name for _, name in roles.of_kind("id", "flag", "mask", "decision")}
             counted.update(*pairs, self._observed if roles["next_observation"] else ())
             for name in roles["time"]:
@@ -222,7 +219,7 @@ class Survey:
             )
         return tuple(map(str, range(count))), True
 
-    def _feature(self, pair: list[str]) -> Feature:
+    def _feature(self, pair: tuple[str, ...]) -> Feature:
         """Statistics are those of the decisions; ranges and names those of both columns."""
         name, missing = pair[0], self.options.missing
         if missing == "indicator" and name not in self.gaps:
@@ -264,7 +261,7 @@ class Survey:
     def _dtype(self) -> np.dtype:
         """One that holds every column: their common type, else float32 if exact, else float64."""
         kinds = {self.log.types[name] for name in self._observed}
-        stats = {n: self.numbers[n] for p in self._pairs() if not self._is_words(p) for n in p}
+        stats = {n: self.numbers[n] for p in self._pairs if not self._is_words(p) for n in p}
         all_numbers = len(stats) == len(self._observed)
         gathered = [stats.get(name) or self.words[name] for name in self._observed]
         gaps = any(each.gaps for each in gathered)

@@ -70,7 +70,6 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def present(column: pa.Array) -> np.ndarray:
-    """(N,) bool, which rows are not null."""
     return column.is_valid().to_numpy(zero_copy_only=False)
 
 
@@ -183,7 +182,7 @@ def to_numpy(column: pa.Array) -> np.ndarray:
 
 @dataclass
 class Numbers:
-    """Mean and deviation, merged batch by batch (Chan et al.), and what types hold the"""
+    """Mean and deviation, merged batch by batch (Chan et al.), and what types hold values."""
 
     count: int = 0
     mean: float = 0.0
@@ -305,20 +304,16 @@ class EpisodeOrder:
         self._rows += len(ids)
 
     def interleaved(self) -> Interleaved | None:
-        """None where the rows of each episode stand together."""
         if not self._keys:
             return None
         start, key = np.concatenate(self._starts), np.concatenate(self._numbers or self._keys)
         run = np.append(True, key[1:] != key[:-1])  # 7 and 07 are one number
         start, key = start[run], key[run]
-        if (key[1:] > key[:-1]).all():
+        encoded = pa.array(key).dictionary_encode()  # in the order of appearance
+        if len(encoded.dictionary) == len(key):
             return None
-        _, seen, code = np.unique(key, return_index=True, return_inverse=True)
-        if len(seen) == len(key):
-            return None
-        again = int(np.flatnonzero(seen[code] < np.arange(len(key)))[0])
-        by_appearance = np.empty(len(seen), np.int32)
-        by_appearance[np.argsort(seen)] = np.arange(len(seen))
+        code = encoded.indices.to_numpy()
+        again = int(np.argmax(code[1:] <= np.maximum.accumulate(code)[:-1])) + 1
+        begins = int(np.argmax(code == code[again]))
         lengths = np.diff(np.append(start, self._rows))
-        rows = int(start[seen[code[again]]]), int(start[again])
-        return Interleaved(np.repeat(by_appearance[code], lengths), rows)
+        return Interleaved(np.repeat(code, lengths), (int(start[begins]), int(start[again])))
