@@ -1,6 +1,6 @@
 """What a user says about a log: which column is what, and how values are read.
 
-A new role is one more field of LogColumns, which is its flag too. Its kind says which types fit and
+A new role is one more field of LogOptions, which is its flag too. Its kind says which types fit and
 how cells are read; `accepts` checks the values of decisions, `enter` puts them into the Dataset.
 """
 
@@ -103,8 +103,11 @@ def _role(kind: Kind, default: Any = None, **facts: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class LogColumns:
-    """The roles: the column of each, by name."""
+class LogOptions:
+    """Columns by name. Left out, a column of the option's own name is taken where there is one.
+
+    An empty name says that the log has no such column.
+    """
 
     # Column of episode ids.
     episode: str | None = _role("id")
@@ -151,17 +154,6 @@ class LogColumns:
         needs="a return is a finite number",
         in_finals=True,
     )
-
-
-ROLES: dict[str, Role] = {each.name: each.metadata["role"] for each in fields(LogColumns)}
-
-
-@dataclass(frozen=True)
-class LogOptions(LogColumns):
-    """Columns by name. Left out, a column of the option's own name is taken where there is one.
-
-    An empty name says that the log has no such column.
-    """
 
     categorical: tuple[str, ...] = ()  # columns of numbers that are codes, not quantities
     actions: tuple[str, ...] = ()  # the action set, in the order of its ids; default: what occurs
@@ -223,6 +215,11 @@ def _reads_times(text: str) -> bool:
     except ValueError:
         return False
     return "%" in text.replace("%%", "")
+
+
+ROLES: dict[str, Role] = {
+    each.name: each.metadata["role"] for each in fields(LogOptions) if "role" in each.metadata
+}
 
 
 @dataclass(frozen=True)
