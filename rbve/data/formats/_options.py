@@ -1,7 +1,5 @@
 """The options of formats: from keywords, flags or a TOML file to a format's Options."""
 
-from __future__ import annotations
-
 import dataclasses
 import tomllib
 from collections.abc import Mapping
@@ -9,6 +7,15 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from rbve.registry import did_you_mean
+
+# Types a field takes from a file, and their name, by the beginning of its type hint.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "tuple": ((tuple,), "a list of names"),
+    "int": ((int,), "a number"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "": ((str,), "one name in quotes"),
+}
 
 
 def choices(options: Any) -> dict[str, Any]:
@@ -34,17 +41,13 @@ def choose(name: str, kinds: Mapping[str, type], options: Any) -> Any:
     for choice in options or {}:
         if choice in known:
             continue
-        others = [other for other, each in kinds.items() if choice in _names(each)]
-        if others:
+        if others := [other for other, each in kinds.items() if choice in _names(each)]:
             raise ValueError(
                 f"'{choice}' is a choice for {' and '.join(others)} data; {name} data says it "
                 "itself, so leave it out"
             )
         raise _unknown(choice, known, name)
-    values = {
-        key: tuple(each) if isinstance(each, list) else each
-        for key, each in (options or {}).items()
-    }
+    values = {key: tuple(v) if isinstance(v, list) else v for key, v in (options or {}).items()}
     return None if kind is None else kind(**values)
 
 
@@ -75,29 +78,14 @@ def from_toml(path: str | Path, kind: type) -> Any:
         for name, value in content.items():
             if name not in hints:
                 raise _unknown(name, list(hints), "this")
-            values[name] = _listed(value) if "tuple" in hints[name] else value
-            types, words = _types_of(hints[name])
+            values[name] = value
+            if "tuple" in hints[name]:  # one name alone may stand for a list of one
+                listed = value if isinstance(value, list) else [value]
+                if all(type(each) in (str, int) for each in listed):
+                    values[name] = tuple(map(str, listed))
+            types, words = next(_TYPES[kind] for kind in _TYPES if hints[name].startswith(kind))
             if type(values[name]) not in types:
                 raise ValueError(f"option {name!r} takes {words}; got {value!r}")
         return kind(**values)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def _types_of(hint: str) -> tuple[tuple[type, ...], str]:
-    """Types a field takes from a file, and their name."""
-    if "tuple" in hint:
-        return (tuple,), "a list of names"
-    if hint.startswith(("int", "float")):
-        return ((int,) if hint.startswith("int") else (int, float)), "a number"
-    if hint.startswith("bool"):
-        return (bool,), "true or false"
-    return (str,), "one name in quotes"
-
-
-def _listed(value: Any) -> Any:
-    """A list of names as a tuple; one name alone may stand for a list of one."""
-    values = value if isinstance(value, list) else [value]
-    if all(type(each) in (str, int) for each in values):
-        return tuple(map(str, values))
-    return value

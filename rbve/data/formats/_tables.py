@@ -1,7 +1,5 @@
 """Parts of a Dataset as tables with one row per decision, and one per final observation."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable
@@ -22,16 +20,14 @@ from rbve.files import refuse_to_overwrite, replacing
 _PREFIXES = ("legal:", "legal_", "next_legal:", "next_legal_", "next_observation_")
 
 
-def _rows_of(part: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(rows to write; which are final, without a decision; which are observed; their episodes).
-
-    Fillers are left out, unless one holds what no reader could guess, as a next action.
-    """
+def table(part: Dataset, first: int, flat: bool) -> pa.Table:
+    """`first` numbers the first episode; `flat` spreads arrays over columns."""
     last = part.offsets[1:] - 1
-    final = np.zeros(len(part.action), bool)
+    final = np.zeros(len(part.action), bool)  # rows without a decision
     final[last] = True
     observed = np.ones(len(part.action), bool)
     observed[last] = part.finals_known
+    # Fillers are left out, unless one holds what no reader could guess, as a next action.
     written = observed | (part.action >= 0)
     if part.executed is not None:
         written |= part.executed >= 0
@@ -40,19 +36,13 @@ def _rows_of(part: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
             repeats = (column[last] == column[last - 1]).reshape(len(last), -1).all(axis=1)
             written[last[~repeats]] = True
     index = np.flatnonzero(written)
-    episode = np.repeat(np.arange(part.num_episodes), np.diff(part.offsets))
-    return index, final[index], observed[index], episode[index]
-
-
-def table(part: Dataset, first: int, flat: bool) -> pa.Table:
-    """`first` numbers the first episode; `flat` spreads arrays over columns."""
-    index, final, observed, episode = _rows_of(part)
-    ends = index == part.offsets[1:][episode] - 2  # rows of last decisions
-    terminated = part.terminated[episode]
+    episode = np.repeat(np.arange(part.num_episodes), np.diff(part.offsets))[index]
+    ends = index == last[episode] - 1  # rows of last decisions
+    final, terminated = final[index], part.terminated[episode]
     columns: dict[str, Any] = {
         "episode": first + episode,
         "time": index - part.offsets[:-1][episode],
-        **_observation(part, index, observed, flat),
+        **_observation(part, index, observed[index], flat),
         "action": _decisions(part.action[index], part.actions),
         "reward": pa.array(part.reward[index], mask=final),
         "terminated": pa.array(ends & terminated, mask=final),
@@ -62,8 +52,12 @@ def table(part: Dataset, first: int, flat: bool) -> pa.Table:
         columns["executed"] = _decisions(part.executed[index], part.actions)
     if part.propensity is not None:
         columns["propensity"] = part.propensity[index]
-    if part.legal is not None:
-        columns |= _masks(part.legal[index], part.actions, flat)
+    if part.legal is not None and flat:
+        legal = np.asfortranarray(part.legal[index]).T
+        columns |= {f"legal:{name}": each for name, each in zip(part.actions, legal, strict=True)}
+    elif part.legal is not None:
+        legal = pa.array(np.ascontiguousarray(part.legal[index]).reshape(-1))
+        columns["legal"] = pa.FixedSizeListArray.from_arrays(legal, len(part.actions))
     columns["complete"] = part.complete[episode]
     columns["episode_return"] = part.episode_return[episode]
     return pa.table(columns)
@@ -122,14 +116,6 @@ def _decisions(ids: np.ndarray, names: tuple[str, ...]) -> pa.Array:
     cells = pa.array(ids.astype(np.int64), mask=ids < 0)
     by_id = names == tuple(map(str, range(len(names))))
     return cells if by_id else pa.array(names, pa.string()).take(cells)
-
-
-def _masks(legal: np.ndarray, actions: tuple[str, ...], flat: bool) -> dict[str, pa.Array]:
-    if flat:
-        columns = map(np.ascontiguousarray, legal.T)
-        return {f"legal:{n}": pa.array(column) for n, column in zip(actions, columns, strict=True)}
-    values = pa.array(np.ascontiguousarray(legal).reshape(-1))
-    return {"legal": pa.FixedSizeListArray.from_arrays(values, len(actions))}
 
 
 def write_file(

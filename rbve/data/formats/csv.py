@@ -170,7 +170,11 @@ class TextLog:
                 "first line names the columns",
             )
         text = start.removeprefix(codecs.BOM_UTF8).decode()
-        self.delimiter, self.notes = _delimiter(text, self.options)
+        options = self.options
+        # The first of equals, where none is named.
+        sign = options.sign or max(_SIGNS, key=lambda sign: _evidence(text, sign, options))
+        note = f"fields are separated by {_SIGNS.get(sign)}; pass --delimiter if that is wrong"
+        self.delimiter, self.notes = sign, [] if options.sign or sign == "," else [note]
         records = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
         try:
             blank, record = next(((n, each) for n, each in enumerate(records) if each), (0, []))
@@ -241,15 +245,6 @@ class TextLog:
             delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=skip
         )
         return iter(arrow_csv.open_csv(stream, read, parse, convert))
-
-
-def _delimiter(start: str, options: LogOptions) -> tuple[str, list[str]]:
-    """(the sign between the fields of a file that starts like this, notes)."""
-    if options.sign is not None:
-        return options.sign, []
-    sign = max(_SIGNS, key=lambda sign: _evidence(start, sign, options))  # the first of equals
-    note = f"fields are separated by {_SIGNS[sign]}; pass --delimiter if that is wrong"
-    return sign, [] if sign == "," else [note]
 
 
 def _evidence(start: str, sign: str, options: LogOptions) -> tuple[bool, bool, int]:

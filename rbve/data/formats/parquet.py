@@ -4,8 +4,6 @@ Columns and their roles: rbve.data.logs. Files written here say what they hold, 
 back exactly and without a flag.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -78,7 +76,7 @@ class _ParquetLog:
         if not self.total:
             report.fatal("empty file", "holds no row; a log needs one row per decision")
         self.names = list(schema.names)
-        self.types = {field.name: _stored(field.type) for field in schema}
+        self.types = {each.name: getattr(each.type, "storage_type", each.type) for each in schema}
         self.read_rows = 0
         own = _own_facts(schema.metadata or {}, str(path))
         fits = own is not None and set(own.observation) <= set(self.names)
@@ -97,7 +95,10 @@ class _ParquetLog:
         return self.read_rows
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        size = min(MAX_ROWS, max(1, BATCH_BYTES // max(1, self.batch_row_bytes(columns))))
+        kinds = [self.types[name] for name in columns]
+        # Of a row in memory, about; pages on disk may be far smaller where values repeat.
+        row = sum(kind.list_size * 8 for kind in kinds if pa.types.is_fixed_size_list(kind))
+        size = min(MAX_ROWS, max(1, BATCH_BYTES // max(1, row, self.row_bytes)))
         self.read_rows = 0
         texts = [name for name in columns if _is_text(self.types[name])]
         try:
@@ -109,35 +110,22 @@ class _ParquetLog:
                     )
                 for batch in file.iter_batches(size, columns=list(columns), use_threads=False):
                     batch.validate(full=True)
-                    for piece in _pieces(batch):
-                        self.read_rows += len(piece)
-                        yield written_out(piece, texts)
+                    # In as many pieces as a long text needs that stands in every row of it.
+                    longest = sum(
+                        pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+                        for column in batch.columns
+                        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)
+                    )
+                    piece = max(1, BATCH_BYTES // max(1, longest))
+                    for start in range(0, len(batch), piece):
+                        self.read_rows += len(rows := batch.slice(start, piece))
+                        yield written_out(rows, texts)
         except DAMAGE as error:
             self.report.damage(error, self.read_rows)
-
-    def batch_row_bytes(self, columns: Sequence[str]) -> int:
-        """Of a row in memory, about; pages on disk may be far smaller where values repeat."""
-        known = 0
-        for name in columns:
-            kind = self.types[name]
-            if pa.types.is_fixed_size_list(kind):
-                known += kind.list_size * 8
-        return max(known, self.row_bytes)
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch, in as many pieces as a long text needs that stands in every row of it."""
-    longest = 0
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
-            longest += pc.max(pc.binary_length(column.dictionary)).as_py() or 0
-    size = max(1, BATCH_BYTES // max(1, longest))
-    for start in range(0, len(batch), size):
-        yield batch.slice(start, size)
 
 
 def written_out(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:
@@ -151,17 +139,11 @@ def written_out(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:
     return pa.record_batch(columns)
 
 
-def _stored(kind: pa.DataType) -> pa.DataType:
-    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
-
-
 def _own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
     """What a file written here says about itself; None for files from elsewhere."""
     if _KEY not in metadata:
         return None
-    damaged = ValueError(
-        f"{where}: its {_KEY.decode()!r} metadata is not what was written; damaged"
-    )
+    damaged = ValueError(f"{where}: its 'rbve' metadata is not what was written; damaged")
     try:
         facts = json.loads(metadata[_KEY])
     except (ValueError, RecursionError):
@@ -173,9 +155,9 @@ def _own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
     if not isinstance(shape, list) or not all(type(size) is int and size > 0 for size in shape):
         raise damaged
     features = dataset["features"]
-    if features is not None and [len(features.columns)] != shape:
+    if features is not None and shape != [len(features.columns)]:
         raise damaged
-    if len(columns) != (1 if features is None else len(features.columns)):
+    if len(columns) != (1 if features is None else shape[0]):
         raise damaged
     return Own(observation=tuple(columns), shape=tuple(shape), dtype=np.dtype(dtype), **dataset)
 

@@ -18,7 +18,7 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.logs.build import Builder
 from rbve.data.logs.chunks import Chunks, shown
-from rbve.data.logs.resolve import Log, Own, Resolver, refuse_unfit
+from rbve.data.logs.resolve import Log, Resolver, refuse_unfit
 from rbve.data.logs.roles import Chunk, LogOptions, Roles
 from rbve.data.logs.survey import Reading, Survey
 from rbve.data.logs.values import EpisodeOrder, Interleaved, comparable
@@ -40,27 +40,21 @@ def read_log(log: Log, options: LogOptions, report: Report) -> Source:
     roles = resolver.roles()
     notes = resolver.notes + log.notes
     provenance: dict[str, Any]
-    if log.own is not None:
+    if (own := log.own) is not None:
         refuse_unfit(log, roles, report)
-        reading = _own_reading(log, log.own, roles, options, notes)
-        provenance = log.own.provenance
+        order = EpisodeOrder()
+        for name in roles["episode"]:
+            for batch in log.batches([name]):
+                order.add(comparable(batch.column(name)))
+        by_id = own.actions == tuple(map(str, range(len(own.actions))))
+        facts = (own.actions, by_id, own.shape, np.dtype(own.dtype), own.features)
+        reading = Reading(roles, options, *facts, order.interleaved(), notes, own=True)
+        provenance = own.provenance
     else:
         reading = Survey(log, roles, options, report, notes).reading()
         provenance = {"source": log.path.name, "format": log.format, "columns": roles.record()}
         notes += _end_notes(roles, options)
     return Source(_parts(log, reading, report, provenance), log.total, log.position, notes)
-
-
-def _own_reading(
-    log: Log, own: Own, roles: Roles, options: LogOptions, notes: list[str]
-) -> Reading:
-    order = EpisodeOrder()
-    for name in roles["episode"]:
-        for batch in log.batches([name]):
-            order.add(comparable(batch.column(name)))
-    by_id, dtype = own.actions == tuple(map(str, range(len(own.actions)))), np.dtype(own.dtype)
-    facts = (own.actions, by_id, own.shape, dtype, own.features)
-    return Reading(roles, options, *facts, order.interleaved(), notes, own=True)
 
 
 def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
@@ -86,13 +80,13 @@ def _parts(
     copies = 2 if reading.roles["next_observation"] else 1
     masks = len(reading.actions) if reading.roles["legal"] else 0
     limit = max(1, PART_BYTES // (copies * (obs + masks) + _ROW_BYTES))  # rows of a part
-    tables = (
-        _whole_episodes((chunk for _, chunk in chunks.read(log)), limit)
+    rows = (
+        (chunk for _, chunk in chunks.read(log))
         if reading.interleaved is None
-        else _grouped(log, chunks, reading.interleaved, limit)
+        else _grouped(log, chunks, reading.interleaved, limit // 4 + 1)
     )
     empty = True
-    for table, first, last in tables:
+    for table, first, last in _whole_episodes(rows, limit):
         part = builder.part(table, first, last)
         if part is not None:
             empty = False
@@ -102,8 +96,8 @@ def _parts(
         report.fatal("empty file", "holds no decision; a log needs one row per decision")
 
 
-def _grouped(log: Log, chunks: Chunks, interleaved: Interleaved, limit: int) -> Iterator[_Table]:
-    """The rows of each episode brought together, by way of temporary files.
+def _grouped(log: Log, chunks: Chunks, interleaved: Interleaved, size: int) -> Iterator[Chunk]:
+    """Chunks in which the rows of each episode stand together, by way of temporary files.
 
     From then on the report takes row numbers of the new order.
     """
@@ -140,7 +134,11 @@ def _grouped(log: Log, chunks: Chunks, interleaved: Interleaved, limit: int) -> 
             times = (columns["time"], ~columns["timed"]) if roles["time"] else ()
             order, place = np.lexsort((*times, episode)), report.place
             report.place = lambda row: place(int(order[row]))
-            yield from _in_episodes(columns, episode, order, limit)
+            starts = np.append(True, np.diff(episode[order]) != 0)
+            for begin in range(0, rows, size):
+                some = slice(begin, begin + size)
+                table = {name: column[order[some]] for name, column in columns.items()}
+                yield table | {"start": starts[some]}
     except OSError as error:
         raise ValueError(
             f"{log.path}: grouping its rows by episode needs room for temporary files in "
@@ -165,24 +163,8 @@ def _cell(log: Log, name: str, row: int) -> str:
     return "?"
 
 
-def _in_episodes(
-    columns: Chunk, episode: np.ndarray, order: np.ndarray, limit: int
-) -> Iterator[_Table]:
-    """Tables of about `limit` rows, which are numbered in the new order."""
-    episode, rows = episode[order], len(order)
-    starts = np.append(True, episode[1:] != episode[:-1])
-    offsets = np.append(np.flatnonzero(starts), rows)
-    begin = 0
-    while begin < rows:  # at least one episode, more up to the limit
-        at = int(offsets.searchsorted(begin + limit, side="right")) - 1
-        stop = int(offsets[max(at, int(offsets.searchsorted(begin)) + 1)])
-        table = {name: column[order[begin:stop]] for name, column in columns.items()}
-        yield {**table, "start": starts[begin:stop]}, begin, stop == rows
-        begin = stop
-
-
 def _whole_episodes(chunks: Iterable[Chunk], limit: int) -> Iterator[_Table]:
-    """The same of chunks with a column `start`, whose episodes stand together."""
+    """Tables of about `limit` rows from chunks in which episodes stand together."""
     held: list[Chunk] = []
     first = rows = 0  # number of the first row held, and how many are held
     last_start = 0  # number of the row where the last episode begins

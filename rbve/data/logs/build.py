@@ -1,5 +1,6 @@
 """Rows of whole episodes to a Dataset, after checks; what is only worth a note."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,11 @@ class Builder:
         """A Dataset of whole episodes; None if no decision is among the rows."""
         starts = np.flatnonzero(table["start"])
         stops = np.append(starts[1:], len(table["start"]))
-        final = self._final_rows(table, stops - 1)  # (E,) whether its last row is no decision
+        end, lone = stops - 1, self.roles.cut in ("rows", "each")
+        final = ~table["paid" if self.reading.own else "decided"][end]
+        if "complete" in table and not self.reading.own:  # a fragment may know the next action
+            final |= ~table["paid"][end] & ~table["complete"][end]
+        final &= not lone  # (E,) whether its last row is no decision, only a final observation
         idle = final & (stops - starts == 1)
         if idle.any():
             self.report.row(
@@ -50,22 +55,17 @@ class Builder:
             stops = np.append(starts[1:], len(table["start"]))
             final = final[~idle]
         ends = stops - 1 - final  # the last decision of each episode
-        self._check(table, ends, final, first)
-        if last and self.roles.cut == "flags":
-            self._note_trailing(table, int(ends[-1]))
+        for kind, wrong, text in self._faults(table, ends, final, first):
+            self.report.rows(kind, wrong, first, text)
+        flags = [table[name][ends[-1] :] for name in ("terminated", "truncated") if name in table]
+        if last and self.roles.cut == "flags" and not np.any(flags):
+            self._unflagged -= 1
+            self._left_over = (
+                f"the last {stops[-1] - starts[-1]} rows have no end: kept as a truncated episode, "
+                "cut off by the end of the file"
+            )
         with np.errstate(over="ignore", invalid="ignore"):  # the checks have spoken
             return self._build(table, starts, ends, final)
-
-    def _final_rows(self, table: Chunk, last: np.ndarray) -> np.ndarray:
-        """Which of the last rows only hold a final observation."""
-        if self.roles.cut in ("rows", "each"):
-            return np.zeros(len(last), bool)
-        if self.reading.own:
-            return ~table["paid"][last]
-        empty = ~table["decided"][last]
-        if "complete" in table:  # a fragment's last row may know the next action
-            empty |= ~table["paid"][last] & ~table["complete"][last]
-        return empty
 
     def _build(
         self, table: Chunk, starts: np.ndarray, ends: np.ndarray, final: np.ndarray
@@ -123,151 +123,131 @@ class Builder:
         assumed = options.ends if lone else options.unflagged_ends
         return np.full(len(ends), assumed == "terminated")
 
-    def _check(self, table: Chunk, ends: np.ndarray, final: np.ndarray, first: int) -> None:
-        """`ends` are the last decisions; `final` says whether a row without decision follows."""
-        self.first = first
+    def _faults(
+        self, table: Chunk, ends: np.ndarray, final: np.ndarray, first: int
+    ) -> Iterator[tuple[str, np.ndarray, Text]]:
+        """(kind, which rows are wrong, what to say of one) of every check.
+
+        `ends` are the last decisions; `final` says whether a row without decision follows.
+        """
         last = ends + final
         decision = np.ones(len(table["start"]), bool)
         decision[last[final]] = False
-        self._decisions(table, decision)
-        self._observations(table, ends, decision)
-        self._flags(table, ends, last)
-        if "time" in table:
-            self._time(table, decision)
-        if "legal" in table:
-            self._masks(table, decision)
-        for name, role in ROLES.items():
-            if name in table and role.accepts is not None:
-                values = table[name]
-                with np.errstate(invalid="ignore"):
-                    wrong = ~role.accepts(values) & (decision | role.in_finals)
-                cell = partial(_cell, values, f"column {self.roles.one(name)!r} is ", role.needs)
-                self._rows(role.fault, wrong, cell)
-
-    def _rows(self, kind: str, wrong: np.ndarray, text: Text) -> None:
-        self.report.rows(kind, wrong, self.first, text)
-
-    def _decisions(self, table: Chunk, decision: np.ndarray) -> None:
         if not self.reading.own:  # what recorded it did not know the action either
             text = (
                 f"column {self.roles.one('action')!r} is empty, and this is not the last row of "
                 "its episode; every decision needs its action"
             )
-            self._rows("bad action", ~table["decided"] & decision, text)
+            yield "bad action", ~table["decided"] & decision, text
         column, reward = f"column {self.roles.one('reward')!r} is ", table["reward"]
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(reward.astype(np.float32))
         needs = "every decision needs a reward that is a finite number"
-        self._rows("nan reward", ~finite & decision, partial(_cell, reward, column, needs))
-        self._rows(
+        yield "nan reward", ~finite & decision, partial(_cell, reward, column, needs)
+        late = "a reward stands in the row of its decision (are rewards one row late?)"
+        wrong = ~decision & table["paid"] & (reward != 0)
+        yield (
             "final reward",
-            ~decision & table["paid"] & (reward != 0),
-            lambda row: (
-                f"{column}{reward[row]:g} in a row without an action; a reward stands in the row "
-                "of its decision (are rewards one row late?)"
-            ),
+            wrong,
+            lambda row: f"{column}{reward[row]:g} in a row without an action; {late}",
         )
-
-    def _observations(self, table: Chunk, ends: np.ndarray, decision: np.ndarray) -> None:
-        """A final row may lack its observation as a whole; no other row may."""
-        fillable = self.reading.features is not None and self.reading.options.missing == "error"
-        gaps = "pass --missing mean or --missing indicator to take gaps as the column's mean, or "
-
-        def observed(fault: np.ndarray, needed: np.ndarray, names: tuple[str, ...]) -> None:
-            self._rows(
-                "nan observation",
-                needed & (fault >= 0),
-                lambda row: (
-                    f"column {names[fault[row]]!r} is empty or not a finite value (in 32 bits) in "
-                    f"an observation; {gaps if fillable else ''}fill the gap, take the row's "
-                    "episode out of the log, or leave the column out of --observation"
-                ),
-            )
-
-        observed(table["fault"], decision | table["seen"], self.roles["observation"])
+        # A final row may lack its observation as a whole; no other row may.
+        yield self._gaps(table["fault"], decision | table["seen"], "observation")
         if "next_fault" in table:
             used = np.zeros(len(decision), bool)
             used[ends] = table["next_seen"][ends]
-            observed(table["next_fault"], used, self.roles["next_observation"])
-
-    def _flags(self, table: Chunk, ends: np.ndarray, last: np.ndarray) -> None:
-        names = [name for name in ("terminated", "truncated") if name in table]
-        if not names or self.roles.cut == "rows":
-            return
-        within = np.ones(len(table["start"]), bool)
-        within[ends] = within[last] = False
-        for name in names:
-            text = (
-                f"column {self.roles.one(name)!r} is set and the episode goes on after this row; "
-                "only the last decision of an episode ends it (do two episodes share an id?)"
+            yield self._gaps(table["next_fault"], used, "next_observation")
+        flags = [name for name in ("terminated", "truncated") if name in table]
+        if flags and self.roles.cut != "rows":
+            within = np.ones(len(table["start"]), bool)
+            within[ends] = within[last] = False
+            for flag in flags:
+                text = (
+                    f"column {self.roles.one(flag)!r} is set and the episode goes on after this "
+                    "row; only the last decision of an episode ends it (do two episodes share an "
+                    "id?)"
+                )
+                yield "early end", within & table[flag], text
+            if "terminated" in table and not self.reading.own:
+                ended = np.any([table[name][ends] | table[name][last] for name in flags], axis=0)
+                self._unflagged += int((~ended).sum())
+        if "time" in table:
+            yield from self._time_faults(table, decision, first)
+        if "legal" in table:
+            legal, action, actions = table["legal"], table["action"], self.reading.actions
+            unknown = "no mask of legal actions; every decision needs one"
+            yield "empty mask", ~table["legal_known"] & decision, unknown
+            allowed = legal[np.arange(len(action)), np.maximum(action, 0)]
+            not_legal = (
+                "was taken and its mask says it is not legal; correct one of them (are masks one "
+                "row late?)"
             )
-            self._rows("early end", within & table[name], text)
-        if "terminated" in table and not self.reading.own:
-            ended = np.any([table[name][ends] | table[name][last] for name in names], axis=0)
-            self._unflagged += int((~ended).sum())
+            wrong = decision & (action >= 0) & ~allowed
+            yield (
+                "illegal action",
+                wrong,
+                lambda row: f"action {actions[action[row]]!r} {not_legal}",
+            )
+            none = "no action is legal; a decision needs at least one"
+            yield "no legal action", decision & ~legal.any(axis=1), none
+        for name, role in ROLES.items():
+            if name in table and role.accepts is not None:
+                values = table[name]
+                with np.errstate(invalid="ignore"):
+                    wrong = ~role.accepts(values) & (decision | role.in_finals)
+                column = f"column {self.roles.one(name)!r} is "
+                yield role.fault, wrong, partial(_cell, values, column, role.needs)
 
-    def _time(self, table: Chunk, decision: np.ndarray) -> None:
+    def _gaps(
+        self, fault: np.ndarray, needed: np.ndarray, role: str
+    ) -> tuple[str, np.ndarray, Text]:
+        names, fill = self.roles[role], "fill the gap"
+        if self.reading.features is not None and self.reading.options.missing == "error":
+            fill = "pass --missing mean or --missing indicator to take gaps as the column's mean, "
+            fill += "or fill the gap"
+        text = (
+            f"is empty or not a finite value (in 32 bits) in an observation; {fill}, take the "
+            "row's episode out of the log, or leave the column out of --observation"
+        )
+        wrong = needed & (fault >= 0)
+        return "nan observation", wrong, lambda row: f"column {names[fault[row]]!r} {text}"
+
+    def _time_faults(
+        self, table: Chunk, decision: np.ndarray, first: int
+    ) -> Iterator[tuple[str, np.ndarray, Text]]:
         times, timed, name = table["time"], table["timed"], self.roles.one("time")
+        kind = self.log.types[name]
         empty = f"column {name!r} is empty; give every row its time or no row"
-        self._rows("unsorted time", ~timed & decision, empty)
+        yield "unsorted time", ~timed & decision, empty
         pair = ~table["start"][1:] & timed[1:] & timed[:-1]
-        self._rows(
+
+        def shown(row: int) -> str:
+            """A time as a person writes it; dates are held as ticks."""
+            if not pa.types.is_temporal(kind):
+                return str(times[row])
+            ticks = pa.array([times[row]], pa.int32() if kind.bit_width == 32 else pa.int64())
+            return str(ticks.view(kind).cast(pa.string())[0])
+
+        yield (
             "unsorted time",
             np.append(False, pair & (times[1:] <= times[:-1])),
             lambda row: (
-                f"column {name!r} is {self._time_text(times[row])} after "
-                f"{self._time_text(times[row - 1])} in the row before of its episode; time rises "
-                "within an episode, so sort the file, or correct the id if there are two episodes"
+                f"column {name!r} is {shown(row)} after {shown(row - 1)} in the row before of its "
+                "episode; time rises within an episode, so sort the file, or correct the id if "
+                "there are two episodes"
             ),
         )
-        if not pa.types.is_integer(self.log.types[name]):
+        if not pa.types.is_integer(kind):
             return
         steps = times[1:] - times[:-1]
         if len(self._steps) < 10:
             self._steps |= set(np.unique(steps[pair])[:10].tolist())
         odd = np.append(False, pair & (steps != 1))
         if odd.any() and not self._odd_steps:
-            self._odd_row = self.first + int(np.argmax(odd))
+            self._odd_row = first + int(np.argmax(odd))
         self._odd_steps += int(odd.sum())
 
-    def _time_text(self, value: Any) -> str:
-        """A time as a person writes it; dates are held as ticks."""
-        kind = self.log.types[self.roles.one("time")]
-        if not pa.types.is_temporal(kind):
-            return str(value)
-        ticks = pa.array([value], pa.int32() if kind.bit_width == 32 else pa.int64())
-        return str(ticks.view(kind).cast(pa.string())[0])
-
-    def _masks(self, table: Chunk, decision: np.ndarray) -> None:
-        legal, action = table["legal"], table["action"]
-        unknown = "no mask of legal actions; every decision needs one"
-        self._rows("empty mask", ~table["legal_known"] & decision, unknown)
-        allowed = legal[np.arange(len(action)), np.maximum(action, 0)]
-        self._rows(
-            "illegal action",
-            decision & (action >= 0) & ~allowed,
-            lambda row: (
-                f"action {self.reading.actions[action[row]]!r} was taken and its mask says it is "
-                "not legal; correct one of them (are masks one row late?)"
-            ),
-        )
-        none = "no action is legal; a decision needs at least one"
-        self._rows("no legal action", decision & ~legal.any(axis=1), none)
-
-    def _note_trailing(self, table: Chunk, end: int) -> None:
-        """Note rows after the last end of a log cut by its flags."""
-        if not any(
-            table[each][end:].any() for each in ("terminated", "truncated") if each in table
-        ):
-            self._unflagged -= 1
-            rows = len(table["start"]) - int(np.flatnonzero(table["start"])[-1])
-            self._left_over = (
-                f"the last {rows} rows have no end: kept as a truncated episode, cut off by the "
-                "end of the file"
-            )
-
     def notes(self) -> list[str]:
-        """Once all parts are read."""
         notes = [self._left_over] if self._left_over else []
         if self._unflagged > 0:
             ends = "1 episode ends" if self._unflagged == 1 else f"{self._unflagged} episodes end"

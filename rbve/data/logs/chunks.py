@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbve.data.features import OTHER, Feature, is_finite32
+from rbve.data.features import OTHER, is_finite32
 from rbve.data.logs import values
 from rbve.data.logs.resolve import Log
 from rbve.data.logs.roles import ROLES, Chunk
@@ -64,7 +64,7 @@ class Chunks:
 
     def _time(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
         times, known = values.numbers(batch.column(self.roles.one(role)))
-        return {role: times, "timed": known & ~_is_nan(times)}
+        return {role: times, "timed": known}
 
     def _amount(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
         cells, known = values.numbers(batch.column(self.roles.one(role)))
@@ -78,34 +78,30 @@ class Chunks:
         return {role: np.where(known, on, ROLES[role].empty)}
 
     def _observation(self, role: str, batch: pa.RecordBatch, first: int) -> Chunk:
-        names = self.roles[role]
-        obs, fault, seen = (
-            self._arrays(batch.column(names[0]))
-            if self.reading.features is None
-            else self._features(batch, names, self.reading.features.columns)
-        )
         before = "next_" if role == "next_observation" else ""
-        return {f"{before}obs": obs, f"{before}fault": fault, f"{before}seen": seen}
+        read = self._arrays if self.reading.features is None else self._features
+        columns = read(batch, self.roles[role])
+        names = (f"{before}{name}" for name in ("obs", "fault", "seen"))
+        return dict(zip(names, columns, strict=True))
 
-    def _arrays(self, column: pa.Array) -> _Columns:
+    def _arrays(self, batch: pa.RecordBatch, names: tuple[str, ...]) -> _Columns:
         """(values, 0 where one is at fault, else −1; whether anything was observed)."""
-        column = values.plain(column)
+        column = values.plain(batch.column(names[0]))
         if values.is_array(column.type):
             obs, seen, wrong = values.arrays(column, self.reading.shape, self.reading.dtype)
         else:  # observations of one number
-            numbers, seen = values.numbers(column)
-            obs, wrong = numbers.astype(self.reading.dtype), np.zeros(len(column), bool)
+            obs, seen = values.numbers(column)[0].astype(self.reading.dtype), values.present(column)
+            wrong = np.zeros(len(column), bool)
         if obs.dtype.kind == "f":
             wrong |= ~is_finite32(obs.reshape(len(obs), -1)).all(axis=1)
         return obs, np.where(wrong | ~seen, 0, -1).astype(np.int32), seen
 
-    def _features(
-        self, batch: pa.RecordBatch, names: tuple[str, ...], features: tuple[Feature, ...]
-    ) -> _Columns:
+    def _features(self, batch: pa.RecordBatch, names: tuple[str, ...]) -> _Columns:
         """(values, index of a column at fault or −1, whether anything was observed)."""
         fault = np.full(len(batch), -1, np.int32)
         obs = np.empty((len(batch), len(names)), self.reading.dtype)
         seen = np.zeros(len(batch), bool)
+        features = self.reading.features.columns if self.reading.features is not None else ()
         for index, (name, feature) in enumerate(zip(names, features, strict=True)):
             column = batch.column(name)
             if feature.kind == "category":
@@ -117,7 +113,6 @@ class Chunks:
             else:
                 cells, known = values.numbers(column)
                 good = known & is_finite32(cells) if cells.dtype.kind == "f" else known
-                known = known & ~_is_nan(cells)
                 unread = ~known
             obs[:, index] = cells
             if not good.all():
@@ -133,7 +128,6 @@ class Chunks:
         column, actions = batch.column(self.roles.one(role)), self.reading.actions
         if self.reading.by_id:
             cells, known = values.numbers(column)
-            known = known & ~_is_nan(cells)
             good = known & (np.floor(cells) == cells) & (cells >= 0) & (cells < len(actions))
             ids = np.where(good, cells, -1).astype(np.int32)
             kind, most = "bad action", len(actions) - 1
@@ -195,10 +189,6 @@ class Chunks:
                 f"actions ({_listed(actions)}); masks have one column per action",
             )
         return list(names)
-
-
-def _is_nan(numbers: np.ndarray) -> np.ndarray:
-    return np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), bool)
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -79,7 +79,8 @@ class Resolver:
             self.report.fatal("duplicate column", text)
         many = ("observation", "mask")
         columns = {role: self._single(role) for role in ROLES if ROLES[role].kind not in many}
-        masks = {role: self._masks(role) for role in ("legal", "next_legal")}
+        resolved = {role: self._masks(role) for role in ("legal", "next_legal")}
+        masks = {role: names for role, (names, _) in resolved.items()}
         following = self._next_observation()
         observation = self._observation([*chain(*columns.values(), *masks.values(), following)])
         for role, names in columns.items():
@@ -100,7 +101,7 @@ class Resolver:
         return Roles(
             {role: columns[role] for role in ROLES},
             self._cut(columns),
-            {role: self._suffixes(role, names) for role, names in masks.items()},
+            {role: suffixes for role, (_, suffixes) in resolved.items()},
         )
 
     def _single(self, role: str) -> tuple[str, ...]:
@@ -137,24 +138,24 @@ class Resolver:
     def _starting(self, prefix: str) -> tuple[str, ...]:
         return tuple(name for name in self.log.names if name.startswith(prefix))
 
-    def _masks(self, role: str) -> tuple[str, ...]:
+    def _masks(self, role: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """(columns; of a column per action their names beyond the common prefix)."""
         option = getattr(self.options, role)
+        if option == "":
+            return (), ()
+        if (option or role) in self.log.names:
+            return (option or role,), ()
         if option is not None:
-            return self._expand(role, (option,), []) if option else ()
-        if role in self.log.names:
-            return (role,)
-        by_name, numbered = self._starting(f"{role}:"), self._starting(f"{role}_")
-        numbers = {name.removeprefix(f"{role}_") for name in numbered}
-        in_order = numbers == set(map(str, range(len(numbers))))
-        return numbered if in_order and not by_name else by_name
-
-    def _suffixes(self, role: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-        option = getattr(self.options, role)
-        if not columns or columns in ((role,), (option,)):
-            return ()
-        own = f"{role}:" if columns[0].startswith(f"{role}:") else f"{role}_"
-        prefix = own if option is None else option.removesuffix("*")
-        return tuple(column.removeprefix(prefix) for column in columns)
+            prefix, columns = option.removesuffix("*"), self._expand(role, (option,), [])
+        else:
+            prefix = f"{role}_"
+            columns = self._starting(prefix)
+            numbers = {name.removeprefix(prefix) for name in columns}
+            by_name = self._starting(f"{role}:")
+            if by_name or numbers != set(map(str, range(len(numbers)))):
+                prefix, columns = f"{role}:", by_name
+        alone = columns == (role,)
+        return columns, () if alone else tuple(name.removeprefix(prefix) for name in columns)
 
     def _next_observation(self) -> tuple[str, ...]:
         patterns = self.options.next_observation
@@ -252,7 +253,6 @@ _FITS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
 
 
 def refuse_unfit(log: Log, roles: Roles, report: Report) -> None:
-    """Refuse columns whose type cannot hold what their role needs."""
     for kind in _FITS:
         for role, column in roles.of_kind(kind):
             fits, needed = _FITS["flag" if roles.suffixes.get(role) else kind]

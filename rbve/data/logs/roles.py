@@ -1,6 +1,6 @@
 """What a user says about a log: which column is what, and how values are read.
 
-A new role is one more field of LogColumns, which is its flag too. Its kind says which types fit and
+A new role is one more field of LogOptions, which is its flag too. Its kind says which types fit and
 how cells are read; `accepts` checks the values of decisions, `enter` puts them into the Dataset.
 """
 
@@ -48,24 +48,19 @@ def _enter_observation(rows: Assembly, name: str) -> None:
     rows.columns["obs"] = obs = rows.table["obs"][rows.source]
     unseen = rows.last[rows.final & ~rows.known]
     obs[unseen] = obs[unseen - 1]
-
-
-def _enter_next_observation(rows: Assembly, name: str) -> None:
-    seen = rows.table["next_seen"][rows.before_added]
-    rows.columns["obs"][rows.added[seen]] = rows.table["next_obs"][rows.before_added[seen]]
-    rows.known[~rows.final] = seen
+    if "next_obs" in rows.table:
+        seen = rows.table["next_seen"][rows.before_added]
+        obs[rows.added[seen]] = rows.table["next_obs"][rows.before_added[seen]]
+        rows.known[~rows.final] = seen
 
 
 def _enter_decision(rows: Assembly, name: str) -> None:
     rows.columns[name] = ids = rows.table[name][rows.source]
     ids[rows.added] = ids[rows.last[rows.over]] = NO_ACTION
-
-
-def _enter_next_action(rows: Assembly, name: str) -> None:
-    """After an episode that is over no action follows; after a fragment one may."""
-    over = rows.over[~rows.final]
-    following = np.where(over, NO_ACTION, rows.table[name][rows.before_added])
-    rows.columns["action"][rows.added] = following
+    if name == "action" and "next_action" in rows.table:
+        # After an episode that is over no action follows; after a fragment one may.
+        following = rows.table["next_action"][rows.before_added]
+        ids[rows.added] = np.where(rows.over[~rows.final], NO_ACTION, following)
 
 
 def _enter_reward(rows: Assembly, name: str) -> None:
@@ -84,10 +79,8 @@ def _enter_legal(rows: Assembly, name: str) -> None:
     rows.columns[name] = legal = rows.table[name][rows.source]
     if "next_obs" in rows.table:
         legal[rows.added] = True
-
-
-def _enter_next_legal(rows: Assembly, name: str) -> None:
-    rows.columns["legal"][rows.added] = rows.table[name][rows.before_added]
+    if "next_legal" in rows.table:
+        legal[rows.added] = rows.table["next_legal"][rows.before_added]
 
 
 @dataclass(frozen=True)
@@ -110,8 +103,11 @@ def _role(kind: Kind, default: Any = None, **facts: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class LogColumns:
-    """The roles: the column of each, by name."""
+class LogOptions:
+    """Columns by name. Left out, a column of the option's own name is taken where there is one.
+
+    An empty name says that the log has no such column.
+    """
 
     # Column of episode ids.
     episode: str | None = _role("id")
@@ -126,11 +122,11 @@ class LogColumns:
     observation: tuple[str, ...] = _role("observation", (), enter=_enter_observation)
     # Columns of what came after the decision, in the order of --observation. Without episodes, each
     # row is then a transition of its own.
-    next_observation: tuple[str, ...] = _role("observation", (), enter=_enter_next_observation)
+    next_observation: tuple[str, ...] = _role("observation", ())
     # Allowed actions: a column of arrays of 0/1, or a prefix ("legal_*") with a column per action.
     legal: str | None = _role("mask", enter=_enter_legal)
     # Allowed actions after this decision, in lone transitions.
-    next_legal: str | None = _role("mask", enter=_enter_next_legal)
+    next_legal: str | None = _role("mask")
     # Flag column: the episode truly ended with this decision.
     terminated: str | None = _role("flag", hindsight=True)
     # Flag column: the record stops here, the episode went on.
@@ -146,7 +142,7 @@ class LogColumns:
     # Column: the action carried out, where it may differ.
     executed: str | None = _role("decision", hindsight=True, enter=_enter_decision)
     # Column: the decision after this one, in lone transitions.
-    next_action: str | None = _role("decision", hindsight=True, enter=_enter_next_action)
+    next_action: str | None = _role("decision", hindsight=True)
     # Flag column: 0 marks a piece cut out of a longer episode.
     complete: str | None = _role("flag", empty=True)
     # Column: sum of rewards of the whole episode.
@@ -158,17 +154,6 @@ class LogColumns:
         needs="a return is a finite number",
         in_finals=True,
     )
-
-
-ROLES: dict[str, Role] = {each.name: each.metadata["role"] for each in fields(LogColumns)}
-
-
-@dataclass(frozen=True)
-class LogOptions(LogColumns):
-    """Columns by name. Left out, a column of the option's own name is taken where there is one.
-
-    An empty name says that the log has no such column.
-    """
 
     categorical: tuple[str, ...] = ()  # columns of numbers that are codes, not quantities
     actions: tuple[str, ...] = ()  # the action set, in the order of its ids; default: what occurs
@@ -192,27 +177,18 @@ class LogOptions(LogColumns):
     clip: float = 10.0  # deviations at which standardised numbers are cut; inf: they are not
 
     def __post_init__(self) -> None:
+        ends = get_args(_Ends)
+        sign = "be one sign such as ';', or 'tab', and neither a quote nor a line break"
+        times = self.time_format is None or _reads_times(self.time_format)
+        example = "'%d.%m.%Y %H:%M' (day, month, year, hour, minute)"
         for name, fits, needs in (
-            (
-                "ends",
-                self.ends in (None, *get_args(_Ends)),
-                "be 'terminated', 'truncated' or 'each'",
-            ),
+            ("ends", self.ends in (None, *ends), "be 'terminated', 'truncated' or 'each'"),
             ("missing", self.missing in get_args(Missing), "be 'error', 'mean' or 'indicator'"),
             ("rare", self.rare >= 0, "be 0 or a number of rows"),
             ("clip", self.clip > 0, "be a positive number of deviations"),
             ("decimal", self.decimal in (None, ".", ","), "be '.' or ','"),
-            (
-                "delimiter",
-                self.delimiter is None or self.sign is not None,
-                "be one sign such as ';', or 'tab', and neither a quote nor a line break",
-            ),
-            (
-                "time_format",
-                self.time_format is None or _reads_times(self.time_format),
-                "say how times are written, as in '%d.%m.%Y %H:%M' (day, month, year, hour, "
-                "minute)",
-            ),
+            ("delimiter", self.delimiter is None or self.sign, sign),
+            ("time_format", times, f"say how times are written, as in {example}"),
         ):
             if not fits:
                 raise ValueError(f"{name} must {needs}; got {getattr(self, name)!r}")
@@ -241,6 +217,11 @@ def _reads_times(text: str) -> bool:
     return "%" in text.replace("%%", "")
 
 
+ROLES: dict[str, Role] = {
+    each.name: each.metadata["role"] for each in fields(LogOptions) if "role" in each.metadata
+}
+
+
 @dataclass(frozen=True)
 class Roles:
     """The columns of one log by role."""
@@ -254,7 +235,6 @@ class Roles:
         return self.columns_of[role]
 
     def one(self, role: str) -> str:
-        """The column of a role that the log has."""
         return self.columns_of[role][0]
 
     def of_kind(self, *kinds: Kind) -> Iterator[tuple[str, str]]:
@@ -272,7 +252,6 @@ class Roles:
 
     @property
     def decisions(self) -> list[str]:
-        """The columns that hold actions."""
         return [name for _, name in self.of_kind("decision")]
 
     def record(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,9 +12,10 @@ from rbve.data.logs import values
 from rbve.data.logs.resolve import Log, refuse_unfit
 from rbve.data.logs.roles import LogOptions, Roles
 from rbve.data.logs.text import settled_types
-from rbve.data.logs.values import MAX_ACTIONS, EpisodeOrder, Ids, Interleaved, Numbers, Words
+from rbve.data.logs.values import EpisodeOrder, Interleaved, Numbers, Words
 from rbve.data.source import Report
 
+MAX_ACTIONS = 4096  # inferred ones; more can be declared
 _EXACT = 2.0**53  # whole numbers beyond it are not all float64
 _MAX_CATEGORIES = 1000
 MAX_RARE = 100_000  # names counted to find out which are rare
@@ -47,13 +47,14 @@ class Survey:
         self.notes = notes
         self.numbers: dict[str, Numbers] = {}  # by column
         self.words: dict[str, Words] = {}
-        self.ids: dict[str, Ids] = {}
         self.order = EpisodeOrder()
         self.gaps: set[str] = set()  # columns without a value in the row of a decision
         self.rows = 0
         self._observed = [*roles["observation"], *roles["next_observation"]]
+        # The columns of each feature: of the observation, and of the next one if there is.
+        both = filter(None, (roles["observation"], roles["next_observation"]))
+        self._pairs = list(zip(*both, strict=True))
         self.array = values.is_array(log.types.get(roles.one("observation")))
-        self._no_action = f"column {roles.one('action')!r} holds no action at all"
         # Names of a column's categories that are counted, at most.
         self._most_names = MAX_RARE if options.rare else _MAX_CATEGORIES
         self._indicated = options.missing == "indicator" and not self.array
@@ -61,12 +62,7 @@ class Survey:
     def _is_number(self, name: str) -> bool:
         return values.is_number(self.log.types[name])
 
-    def _pairs(self) -> Iterator[list[str]]:
-        """The columns of each feature: of the observation, and of the next one if there is."""
-        both = filter(None, (self.roles["observation"], self.roles["next_observation"]))
-        yield from map(list, zip(*both, strict=True))
-
-    def _is_words(self, pair: list[str]) -> bool:
+    def _is_words(self, pair: tuple[str, ...]) -> bool:
         kinds = (self.log.types[name] for name in pair)
         return pair[0] in self.options.categorical or any(map(values.is_category, kinds))
 
@@ -78,11 +74,9 @@ class Survey:
         self._gather()
         if not self.rows:
             self.report.stop()
-            rows = "a header and no row; a log needs decisions"
-            self.report.fatal(
-                "empty file",
-                f"holds {rows if texts else 'no row; a log needs one row per decision'}",
-            )
+            rows = "no row; a log needs one row per decision"
+            rows = "a header and no row; a log needs decisions" if texts else rows
+            self.report.fatal("empty file", f"holds {rows}")
         if texts:
             self.log.types = settled_types(texts, self.roles, self.options, self.report)
             for name, kind in self.log.types.items():
@@ -91,13 +85,9 @@ class Survey:
                     self.words[name] = self.words[name].renamed(texts[name].cast(spelled, kind))
             self._refuse_types()
         actions, by_id = self._action_set()
-        features = None if self.array else Features(tuple(map(self._feature, self._pairs())))
-        shape, dtype = (
-            (self._array_shape(), self._array_dtype())
-            if features is None
-            else ((len(features.columns),), self._dtype())
-        )
-        facts = (actions, by_id, shape, dtype, features)
+        features = None if self.array else Features(tuple(map(self._feature, self._pairs)))
+        array = ((len(features.columns),), self._dtype()) if features else self._array_facts()
+        facts = (actions, by_id, *array, features)
         return Reading(self.roles, self.options, *facts, self.order.interleaved(), self.notes)
 
     def _refuse_types(self) -> None:
@@ -131,35 +121,30 @@ class Survey:
     def _gather(self) -> None:
         """Of a column of texts, which may turn out as numbers or names, figures of both."""
         roles, texts = self.roles, self.log.texts
-        for pair in () if self.array else self._pairs():
+        for pair in () if self.array else self._pairs:
             if texts or not self._is_words(pair):
                 self.numbers |= {name: Numbers() for name in pair}
             if texts or self._is_words(pair):
                 self.words |= {name: Words(self._most_names) for name in pair}
         for name in () if self.options.actions else roles.decisions:
-            if texts or self._is_number(name):
-                self.ids[name] = Ids()
-            if texts or not self._is_number(name):
-                self.words[name] = Words(MAX_ACTIONS)
+            self.words[name] = Words(16 * MAX_ACTIONS)  # so many that the largest id is named
         names, action = roles.in_use, roles.one("action")
         counted = set(self.words)  # columns whose numbers are names, or may turn out to be
         if texts:
-            pairs = [pair for pair in self._pairs() if pair[0] in self.options.categorical]
+            pairs = [pair for pair in self._pairs if pair[0] in self.options.categorical]
             counted = {name for _, name in roles.of_kind("id", "flag", "mask", "decision")}
             counted.update(*pairs, self._observed if roles["next_observation"] else ())
             for name in roles["time"]:
                 texts[name].format = self.options.time_format
         else:
-            figures = (*self.numbers, *self.words, *self.ids)
             more = (*roles["episode"], *([action] if self._indicated else ()))
-            names = list(dict.fromkeys([*figures, *more])) or [action]
+            names = list(dict.fromkeys([*self.numbers, *self.words, *more])) or [action]
         for batch in self.log.batches(names):
             for name in names:
                 column = batch.column(name)
                 cells = texts[name].add(column, self.rows) if texts else column
-                for numbers in (self.numbers, self.ids):
-                    if name in numbers and cells is not None:
-                        numbers[name].add(cells)
+                if name in self.numbers and cells is not None:
+                    self.numbers[name].add(cells)
                 if name in self.words:
                     self.words[name].gaps |= column.null_count > 0
                     if cells is None or name in counted:
@@ -173,87 +158,68 @@ class Survey:
                     self.gaps |= {name} if gap.any() else set()
             self.rows += len(batch)
 
-    # Arrays, of which the first is read
-
     def _first_shape(self, name: str) -> tuple[int, ...] | None:
         """Of the first array in a column, which is read no further."""
         columns = (batch.column(name) for batch in self.log.batches([name]))
         shapes = (values.shape_of(values.plain(column)) for column in columns)
         return next(filter(None, shapes), None)
 
-    def _mask_width(self) -> int:
-        legal = self.roles["legal"]
-        if len(legal) != 1 or not values.is_array(self.log.types[legal[0]]):
-            return 0
-        return (self._first_shape(legal[0]) or (0,))[0]
-
-    def _array_shape(self) -> tuple[int, ...]:
+    def _array_facts(self) -> tuple[tuple[int, ...], np.dtype]:
+        """Shape and type of observations that are arrays."""
         name = self.roles.one("observation")
         shape, known = self._first_shape(name), self.log.shape
         if shape is None or 0 in shape:
             self.report.fatal("nan observation", f"column {name!r} holds no number in any row")
-        return known if known is not None and math.prod(known) == math.prod(shape) else shape
-
-    def _array_dtype(self) -> np.dtype:
-        empty = pa.array([], self.log.types[self.roles.one("observation")])
-        kind = values.inner(values.plain(empty).type)
-        if pa.types.is_boolean(kind):
-            return np.dtype(np.bool_)
-        return values.to_numpy(pa.array([], kind)).dtype
-
-    # Actions
+        if known is not None and math.prod(known) == math.prod(shape):
+            shape = known
+        kind = values.inner(values.plain(pa.array([], self.log.types[name])).type)
+        boolean = pa.types.is_boolean(kind)
+        return shape, np.dtype(bool) if boolean else values.to_numpy(pa.array([], kind)).dtype
 
     def _action_set(self) -> tuple[tuple[str, ...], bool]:
         """(names, whether they are ids)."""
         if self.options.actions:
             return self.options.actions, False
-        if self._is_number(self.roles.one("action")):
-            return self._id_set([self.ids[name] for name in self.roles.decisions])
-        names = sorted(set().union(*(self.words[name].names for name in self.roles.decisions)))
+        action, suffixes = self.roles.one("action"), self.roles.suffixes["legal"]
+        by_id, legal = self._is_number(action), self.roles["legal"]
+        names = set().union(*(self.words[name].names for name in self.roles.decisions))
+        ids = sorted(int(name) for name in names if name.isdecimal()) if by_id else []
+        if ids and ids[-1] >= MAX_ACTIONS:
+            self.report.fault(
+                "too many actions",
+                f"column {action!r} holds action {ids[-1]}; at most {MAX_ACTIONS} actions are "
+                "inferred. Is it the action? Declare the set with --actions if so",
+            )
+            ids = [each for each in ids if each < MAX_ACTIONS]
+        names = set(map(str, ids)) if by_id else names
         if len(names) > MAX_ACTIONS:
             self.report.fatal(
                 "too many actions",
-                f"column {self.roles.one('action')!r} holds more than {MAX_ACTIONS} different "
-                "names; is it the action? Declare the set with --actions if so",
+                f"column {action!r} holds more than {MAX_ACTIONS} different names; is it the "
+                "action? Declare the set with --actions if so",
             )
         if not names:
-            self.report.fatal("bad action", self._no_action)
-        suffixes = self.roles.suffixes["legal"]
-        return suffixes if set(names) <= set(suffixes) else tuple(names), False
-
-    def _id_set(self, gathered: list[Ids]) -> tuple[tuple[str, ...], bool]:
-        occurs = np.any([each.occurs for each in gathered], axis=0)
-        beyond = max(each.beyond for each in gathered)
-        if beyond >= MAX_ACTIONS:
-            self.report.fault(
-                "too many actions",
-                f"column {self.roles.one('action')!r} holds action {beyond:.0f}; at most "
-                f"{MAX_ACTIONS} actions are inferred. Is it the action? Declare the set with "
-                "--actions if so",
-            )
-        if not occurs.any():
-            self.report.fatal("bad action", self._no_action)
-        count = int(np.flatnonzero(occurs)[-1]) + 1
-        suffixes = self.roles.suffixes["legal"]
-        if set(suffixes) == set(map(str, range(len(suffixes)))):
-            count = max(count, len(suffixes))
-        elif set(map(str, np.flatnonzero(occurs))) <= set(suffixes):
+            self.report.fatal("bad action", f"column {action!r} holds no action at all")
+        numbered = by_id and set(suffixes) == set(map(str, range(len(suffixes))))
+        if names <= set(suffixes) and not numbered:
             return suffixes, False  # the masks name the set
-        count = max(count, self._mask_width())  # masks know actions that were never taken
-        missing = np.flatnonzero(~occurs[:count])
-        if len(missing):
-            ids = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
-            held = " ".join(map(str, np.flatnonzero(occurs)[:10]))
+        if not by_id:
+            return tuple(sorted(names)), False
+        count = max(ids[-1] + 1, len(suffixes) if numbered else 0)
+        if len(legal) == 1 and values.is_array(self.log.types[legal[0]]):
+            # Masks know actions that were never taken.
+            count = max(count, (self._first_shape(legal[0]) or (0,))[0])
+        missing = [str(each) for each in range(count) if str(each) not in names]
+        if missing:
             self.notes.append(
-                f"action ids {ids} never occur, though ids reach {count - 1}: the set has {count} "
-                f"actions; declare it to leave them out (--actions {held}"
-                f"{' ...' if occurs.sum() > 10 else ''})"
+                f"action ids {', '.join(missing[:10])}{', ...' if len(missing) > 10 else ''} never "
+                f"occur, though ids reach {count - 1}: the set has {count} actions; declare it to "
+                f"leave them out (--actions {' '.join(map(str, ids[:10]))}"
+                f"{' ...' if len(ids) > 10 else ''})"
             )
         return tuple(map(str, range(count))), True
 
-    # Observations
-
-    def _feature(self, pair: list[str]) -> Feature:
+    def _feature(self, pair: tuple[str, ...]) -> Feature:
         """Statistics are those of the decisions; ranges and names those of both columns."""
         name, missing = pair[0], self.options.missing
         if missing == "indicator" and name not in self.gaps:
@@ -295,7 +261,7 @@ class Survey:
     def _dtype(self) -> np.dtype:
         """One that holds every column: their common type, else float32 if exact, else float64."""
         kinds = {self.log.types[name] for name in self._observed}
-        stats = {n: self.numbers[n] for p in self._pairs() if not self._is_words(p) for n in p}
+        stats = {n: self.numbers[n] for p in self._pairs if not self._is_words(p) for n in p}
         all_numbers = len(stats) == len(self._observed)
         gathered = [stats.get(name) or self.words[name] for name in self._observed]
         gaps = any(each.gaps for each in gathered)

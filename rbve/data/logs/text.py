@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,6 @@ _DAYS = ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y", "%Y{0}%m{0}%d", "%d{0}%m{0}%y", "%m{0}%
 _DATES = (*(day.format(sign) for day in _DAYS for sign in "./-"), "%d %b %Y", "%d-%b-%Y")
 _HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 _FORMATS = tuple(date + hour for date in _DATES for hour in _HOURS)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _THOUSANDS = r"^[-+]?\d{1,3}([.,' \u00a0]\d{3})+([.,]\d+)?$"
 
 
@@ -146,19 +145,15 @@ def times(texts: pa.Array, format: str) -> pa.Array:
     again = pc.unique(texts.filter(doubtful))
     if not len(again):
         return values
-    ticks = pa.array([_microseconds(text, format) for text in again.to_pylist()], pa.int64())
-    read_again = ticks.take(pc.index_in(texts, again)).cast(pa.timestamp("us")).cast(kind)
-    return pc.if_else(doubtful, read_again, values)
+    read_again = pa.array([_parsed(text, format) for text in again.to_pylist()], kind)
+    return pc.if_else(doubtful, read_again.take(pc.index_in(texts, again)), values)
 
 
-def _microseconds(text: str, format: str) -> int | None:
-    """Since 1970; None where the text is not written so."""
+def _parsed(text: str, format: str) -> datetime | None:
     try:
-        time = datetime.strptime(text, format)
+        return datetime.strptime(text, format)
     except ValueError:
         return None
-    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _fitting(texts: pa.Array, formats: Iterable[str]) -> tuple[str, ...]:

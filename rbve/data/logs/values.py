@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from rbve.data.features import Feature, category_name
 
-MAX_ACTIONS = 4096  # inferred ones; more can be declared
 _TRUE = pa.array(["true", "t", "yes", "y", "1", "1.0"])
 _FALSE = pa.array(["false", "f", "no", "n", "0", "0.0"])
 
@@ -71,12 +70,11 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def present(column: pa.Array) -> np.ndarray:
-    """(N,) bool, which rows are not null."""
     return column.is_valid().to_numpy(zero_copy_only=False)
 
 
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """(values in their own type, 0 where there is none; which rows hold one)."""
+    """(values in their own type, 0 where there is none; which rows hold one that is not NaN)."""
     column = plain(column)
     if pa.types.is_null(column.type):
         return np.zeros(len(column)), np.zeros(len(column), bool)
@@ -84,7 +82,8 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         column = column.cast(pa.uint8())
     if pa.types.is_temporal(column.type):
         column = _ticks(column)
-    return column.fill_null(0).to_numpy(zero_copy_only=False), present(column)
+    cells = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return cells, present(column) & ~np.isnan(cells)
 
 
 def _ticks(column: pa.Array) -> pa.Array:
@@ -100,7 +99,7 @@ def flags(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         on = pc.is_in(words, _TRUE).to_numpy(zero_copy_only=False)
         off = pc.is_in(words, _FALSE).to_numpy(zero_copy_only=False)
         return on, known, known & ~(on | off)
-    values, known = numbers(without_nan(column))
+    values, known = numbers(column)
     on = known & (values == 1)
     return on, known, known & ~on & (values != 0)
 
@@ -183,7 +182,7 @@ def to_numpy(column: pa.Array) -> np.ndarray:
 
 @dataclass
 class Numbers:
-    """Mean and deviation, merged batch by batch (Chan et al.), and what types hold the"""
+    """Mean and deviation, merged batch by batch (Chan et al.), and what types hold values."""
 
     count: int = 0
     mean: float = 0.0
@@ -253,22 +252,6 @@ class Words:
         return words
 
 
-@dataclass
-class Ids:
-    """Which of the possible action ids occur, and the largest number beyond them."""
-
-    occurs: np.ndarray = field(default_factory=lambda: np.zeros(MAX_ACTIONS, bool))
-    beyond: float = -1.0
-
-    def add(self, column: pa.Array) -> None:
-        cells, known = numbers(column)
-        whole = known & (cells >= 0) & (np.floor(cells) == cells)
-        small = whole & (cells < MAX_ACTIONS)
-        self.occurs[cells[small].astype(np.int64)] = True
-        if (whole & ~small).any():
-            self.beyond = max(self.beyond, float(cells[whole & ~small].max()))
-
-
 class Runs:
     """Where the value of a column changes, over its batches; an empty cell goes with the last."""
 
@@ -321,20 +304,16 @@ class EpisodeOrder:
         self._rows += len(ids)
 
     def interleaved(self) -> Interleaved | None:
-        """None where the rows of each episode stand together."""
         if not self._keys:
             return None
         start, key = np.concatenate(self._starts), np.concatenate(self._numbers or self._keys)
         run = np.append(True, key[1:] != key[:-1])  # 7 and 07 are one number
         start, key = start[run], key[run]
-        if (key[1:] > key[:-1]).all():
+        encoded = pa.array(key).dictionary_encode()  # in the order of appearance
+        if len(encoded.dictionary) == len(key):
             return None
-        _, seen, code = np.unique(key, return_index=True, return_inverse=True)
-        if len(seen) == len(key):
-            return None
-        again = int(np.flatnonzero(seen[code] < np.arange(len(key)))[0])
-        by_appearance = np.empty(len(seen), np.int32)
-        by_appearance[np.argsort(seen)] = np.arange(len(seen))
+        code = encoded.indices.to_numpy()
+        again = int(np.argmax(code[1:] <= np.maximum.accumulate(code)[:-1])) + 1
+        begins = int(np.argmax(code == code[again]))
         lengths = np.diff(np.append(start, self._rows))
-        rows = int(start[seen[code[again]]]), int(start[again])
-        return Interleaved(np.repeat(by_appearance[code], lengths), rows)
+        return Interleaved(np.repeat(code, lengths), (int(start[begins]), int(start[again])))
