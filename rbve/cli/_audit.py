@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -19,14 +18,10 @@ COLOURS = {"fine": "green", "look": "yellow", "stop": "red"}
 SIGNS = {"fine": "✓", "look": "!", "stop": "✗"}
 
 
-def show_audit(path: Path, audit: Audit, as_json: bool) -> None:
+def show(audit: Audit, title: str, as_json: bool = False) -> None:
     if as_json:
-        print(json.dumps({"path": str(path), **audit.to_json()}))
-    else:
-        show(audit, str(path))
-
-
-def show(audit: Audit, title: str) -> None:
+        print(json.dumps({"path": title, **audit.to_json()}))
+        return
     out = _console.output()
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
