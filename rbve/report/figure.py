@@ -120,13 +120,11 @@ def packed(figure: Figure) -> dict[str, Any]:
     """For the page: spec, rows without their field names, headings and legend."""
     fields = list(dict.fromkeys(key for row in figure.rows for key in row))
     return {
-        "title": figure.title,
         "spec": figure.spec,
         "fields": fields,
         "rows": [[known(row.get(key)) for key in fields] for row in figure.rows],
         "columns": dict(figure.columns),
         "legend": [entry._asdict() for entry in figure.legend],
-        "folded": figure.folded,
     }
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
 from rbve.evaluation.metric import registered
-from rbve.report import across, table
+from rbve.report import statistics, table
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.labels import SHORT_REFERENCES, one_line
 from rbve.report.page import Section
@@ -141,7 +141,7 @@ def _median(scores: dict[str, list[Floats]], games: int) -> str:
     """'83.1 [75.0, 91.2] (35 games, 2 missing)'."""
     if not scores:
         return table.ABSENT
-    found = across.interval(scores, across.median_of_tasks)
+    found = statistics.interval(scores, statistics.median_of_tasks)
     middle = table.number(found.value, 1)
     if min(sum(map(len, datasets)) for datasets in scores.values()) > 1:
         middle += f" [{table.number(found.low, 1)}, {table.number(found.high, 1)}]"
