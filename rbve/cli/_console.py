@@ -43,6 +43,12 @@ class Log:
             self._done += count
             self._show(f"return {latest:.2f}" if known else "", self._clock())
 
+    def trained(self, progress: Any) -> None:
+        """Say that a member was evaluated: updates since its last evaluation, and its return."""
+        every = progress.job.evaluation.every
+        done = progress.step - (progress.step - 1) // every * every
+        self.advance(done, progress.metrics.get("return"))
+
     def _left(self, now: float) -> float | None:
         """Seconds left, by what was done since the first report, or by all if that is a good part.
 
@@ -176,8 +182,8 @@ def show_runs(runs: Sequence[Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(table.as_json(problems)))
     else:
-        for each in table.tables(problems):
-            output().print(each)
+        for problem in problems:
+            output().print(table.table(problem))
 
 
 def prepare_streams() -> None:

@@ -2,7 +2,7 @@
 
 import importlib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -116,8 +116,4 @@ def _run_study(
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
-
-        def advance(progress: Any) -> None:
-            bar.advance(progress.job.evaluation.every, progress.metrics.get("return"))
-
-        study.run(chosen, size, out, advance, executor)
+        study.run(chosen, size, out, bar.trained, executor)

@@ -155,13 +155,8 @@ def _train(flags: Any, config: SweepConfig) -> None:
     left = [job for job in jobs if not is_finished(flags.out / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {counted(len(left), 'member')}", updates, "updates") as bar:
-
-        def advance(progress: Any) -> None:
-            every = progress.job.evaluation.every
-            done = progress.step - (progress.step - 1) // every * every
-            bar.advance(done, progress.metrics.get("return"))
-
-        folders = run_jobs(jobs, flags.out, advance, devices=flags.devices, executor=flags.executor)
+        means: Any = {"devices": flags.devices, "executor": flags.executor}
+        folders = run_jobs(jobs, flags.out, bar.trained, **means)
     _console.show_notes(period_notes(jobs))
     runs = rows.find(folders)
     _console.show_runs(runs, flags.as_json)

@@ -8,8 +8,8 @@ from rbve.audit import Audit
 from rbve.audit.measure import Histogram
 from rbve.audit.support import ENOUGH
 from rbve.audit.weights import CAP
-from rbve.report import marks, theme
-from rbve.report.figure import Entry, Figure, Spec
+from rbve.report import marks
+from rbve.report.figure import DASHES, GRID, INK, Entry, Figure, Spec
 from rbve.report.labels import METHODS
 from rbve.report.marks import thousands
 
@@ -59,7 +59,7 @@ def _values(
     data: Histogram, mean: float, deviation: float, temperatures: Mapping[str, float]
 ) -> Figure:
     """Distribution of V̂ with the weight each value gets, by name and scale · β of a curve."""
-    look = dict(zip(temperatures, ((METHODS["rbve"][1], 0), (theme.INK, 2)), strict=False))
+    look = dict(zip(temperatures, ((METHODS["rbve"][1], 0), (INK, 2)), strict=False))
     curves, low, high = [], data.edges[0], data.edges[-1]
     for name, temperature in temperatures.items():
         for k in range(_STEEPNESS + 1):
@@ -68,7 +68,7 @@ def _values(
             curves.append({"series": name, "value": value, "weight": weight})
     legend = {"orient": "top", "title": None, "symbolType": "stroke", "symbolSize": 250}
     colours = {name: colour for name, (colour, _) in look.items()}
-    dashes = {name: theme.DASHES[dash] for name, (_, dash) in look.items()}
+    dashes = {name: DASHES[dash] for name, (_, dash) in look.items()}
     scale = {"axis": None, "scale": {"domain": [0, CAP]}}
     encoding = {
         "x": {**_along(data, "V̂(s)"), "field": "value"},
@@ -214,7 +214,7 @@ def regions(
         "fill": marks.colours(look, legend=legend),
         "fillOpacity": {"field": "shade", "type": "quantitative", "scale": None},
     }
-    mark = {"type": "rect", "stroke": theme.GRID, "strokeWidth": 0.6}
+    mark = {"type": "rect", "stroke": GRID, "strokeWidth": 0.6}
     layer = marks.layer(mark, encoding, name="points")
     view = marks.view([layer], width=_WIDTH - 120, height={"step": _STEP})
     title = "Actions over the state space"

@@ -29,10 +29,12 @@ def write(audit: Audit, path: str | Path, title: str) -> Path:
 
 def document(audit: Audit, title: str) -> str:
     """The page's HTML."""
-    drawn = list(figures(audit))
+    weights, columns = audit.weights, audit.scan.columns[:_COLUMNS_SHOWN]
+    effects = weights.effects if weights.recommended else ()
+    told = {True: " (recommended)", False: ""}
     return whole(
         "audit.jinja",
-        drawn,
+        figures(audit),
         title=f"Audit of {title}",
         audit_style=Markup(web("audit.css")),
         audit=audit,
@@ -40,10 +42,20 @@ def document(audit: Audit, title: str) -> str:
         sentence=_sentence,
         facts=list(_facts(audit)),
         actions=_actions(audit),
-        weights=list(_weights(audit)),
-        chosen=["chosen" * (e == audit.weights.recommended) for e in audit.weights.effects],
+        weights=[
+            (
+                f"β = {each.beta:g}, {each.normalise}{told[each == weights.recommended]}",
+                *(f"{each.clipped:.1%}", f"{each.effective:.0%}", f"{each.half:.1%}"),
+                "yes" if each.useful else "no",
+            )
+            for each in effects
+        ],
+        chosen=["chosen" * (each == weights.recommended) for each in weights.effects],
         rule=_RULE,
-        columns=list(_columns(audit)),
+        columns=[
+            (each.name, *map(short, (each.low, each.high, each.mean, each.deviation)))
+            for each in columns
+        ],
         meanings=_DEFINITIONS,
     )
 
@@ -126,14 +138,6 @@ def _spread(values: Spread | None) -> str:
     return f"mean {mean}, deviation {deviation}, from {low} to {high}, median {middle}"
 
 
-def _weights(audit: Audit) -> Iterator[list[str]]:
-    for each in audit.weights.effects if audit.weights.recommended else ():
-        chosen = " (recommended)" if each == audit.weights.recommended else ""
-        shares = [f"{each.clipped:.1%}", f"{each.effective:.0%}", f"{each.half:.1%}"]
-        useful = "yes" if each.useful else "no"
-        yield [f"β = {each.beta:g}, {each.normalise}{chosen}", *shares, useful]
-
-
 def _actions(audit: Audit) -> list[tuple[str, str, str]]:
     """Every action with its full name, where the figures do not tell them."""
     names, counts = audit.actions, audit.support.counts
@@ -145,9 +149,3 @@ def _actions(audit: Audit) -> list[tuple[str, str, str]]:
     return [
         (names[k], f"{counts[k]:,}", f"{counts[k] / total:.2%}") for k in order[:_ACTIONS_LISTED]
     ]
-
-
-def _columns(audit: Audit) -> Iterator[list[str]]:
-    for each in audit.scan.columns[:_COLUMNS_SHOWN]:
-        numbers = (each.low, each.high, each.mean, each.deviation)
-        yield [each.name, *(short(value) for value in numbers)]

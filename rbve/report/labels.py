@@ -128,11 +128,6 @@ def mix(first: str, second: str, share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
-def lighten(colour: str, share: float) -> str:
-    """Mix with white, for further settings of one algorithm among others."""
-    return mix(colour, "#ffffff", 0.7 * share)
-
-
 def ramp(share: float) -> str:
     place = share * (len(_RAMP) - 1)
     left = min(int(place), len(_RAMP) - 2)
