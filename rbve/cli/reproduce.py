@@ -13,18 +13,11 @@ from rbve.sweep.executors import DEFAULT
 
 RESUMES = True
 EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in experiments.names())
+_NAMES = f"One or more of {EXPERIMENTS}; or all; or a path to a .py file of your own."
 
 
 def command(
-    name: Positional[
-        Annotated[
-            tuple[str, ...],
-            arg(
-                metavar="NAME",
-                help=f"One or more of {EXPERIMENTS}; or all; or a path to a .py file of your own.",
-            ),
-        ]
-    ],
+    name: Positional[Annotated[tuple[str, ...], arg(metavar="NAME", help=_NAMES)]],
     /,
     scale: Literal["quick", "desk", "paper"] = "quick",
     out: Path = Path("study"),
