@@ -83,10 +83,8 @@ def _run_study(
 ) -> None:
     from rbve.audit.verdict import counted
     from rbve.data.manifest import is_recorded
+    from rbve.paper import audits, frames, results
     from rbve.paper import reproduce as study
-    from rbve.paper import results
-    from rbve.paper.audits import write_audits
-    from rbve.paper.frames import write_strips
     from rbve.training.run import is_finished
 
     size = study.scale_named(scale)
@@ -98,8 +96,8 @@ def _run_study(
         needless = study.needless(list(chosen.values()), size, out)
         study.record_all(wanted, out, lambda each, *more: bar.advance(*more), needless)
     with _console.bar("auditing the data", len(wanted), "datasets") as bar:
-        write_audits(out, lambda recording: bar.advance(1, None))
-    write_strips(out)
+        audits.write_audits(out, lambda recording: bar.advance(1, None))
+    frames.write_strips(out)
     jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
     for name, experiment in chosen.items():
         for env, reason in study.left_out(experiment, size, out).items():

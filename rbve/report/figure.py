@@ -4,7 +4,7 @@ import copy
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rbve.report import sheet
@@ -67,7 +67,7 @@ class Figure:
     legend: tuple[Entry, ...] = ()
     alt: str = ""
     folded: bool = False
-    wide: bool = field(default=False)  # as wide as the page even if it has one view
+    wide: bool = False  # as wide as the page even if it has one view
 
     @property
     def words(self) -> str:

@@ -39,11 +39,9 @@ REFERENCES = {
     "reference_return": "online reference",
 }
 CLIPPED = "behaviour, best in data (rewards clipped)"  # not known on the scale of the others
-SHORT_REFERENCES = {
+SHORT_REFERENCES = REFERENCES | {
     "behaviour_return": "behaviour mean",
     "best_return": "best in data",
-    "random_return": "random",
-    "reference_return": "online reference",
 }
 PROXY = "public DQN (proxy)"  # what stands in for the online agent's best on Atari
 
@@ -58,14 +56,11 @@ def has_memory(run: Run) -> bool:
 
 def _recording_label(recording: Mapping[str, Any]) -> str:
     """'noise 0.25 · script ε 0.1'; '' for an online DQN without noise."""
-    labels = []
-    if recording.get("noise"):
-        labels.append(f"noise {_brief(recording['noise'])}")
-    if recording.get("behaviour") != "online dqn":
+    labels = [f"noise {_brief(recording['noise'])}"] if recording.get("noise") else []
+    if (behaviour := recording.get("behaviour")) != "online dqn":
         epsilon = recording.get("epsilon")
-        acts = epsilon is not None and recording.get("behaviour") != "uniform"
-        share = f" ε {_brief(epsilon)}" if acts else ""
-        labels.append(f"{recording.get('behaviour')}{share}")
+        acts = epsilon is not None and behaviour != "uniform"
+        labels.append(f"{behaviour} ε {_brief(epsilon)}" if acts else str(behaviour))
     if recording.get("keep") not in (None, 1.0):
         labels.append(f"{100 * recording['keep']:g}% recorded")
     return " · ".join(labels)
