@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -19,14 +18,10 @@ COLOURS = {"fine": "green", "look": "yellow", "stop": "red"}
 SIGNS = {"fine": "✓", "look": "!", "stop": "✗"}
 
 
-def show_audit(path: Path, audit: Audit, as_json: bool) -> None:
+def show(audit: Audit, title: str, as_json: bool = False) -> None:
     if as_json:
-        print(json.dumps({"path": str(path), **audit.to_json()}))
-    else:
-        show(audit, str(path))
-
-
-def show(audit: Audit, title: str) -> None:
+        print(json.dumps({"path": title, **audit.to_json()}))
+        return
     out = _console.output()
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
@@ -55,26 +50,19 @@ def summary(audit: Audit) -> str:
 def held(audit: Audit) -> Iterator[tuple[str, str]]:
     """What the data is."""
     counts, weights = audit.counts, audit.weights
-    yield (
-        "holds",
-        f"{counted(counts.episodes, 'episode')}, {counted(counts.transitions, 'decision')}, "
-        f"{counted(len(audit.actions), 'action')}, observations {audit.observation}",
-    )
-    ends = f"{counts.terminated:,} terminated, {counts.truncated:,} truncated"
-    if counts.fragments:
-        ends += f", {counts.fragments:,} fragments among them"
-    yield "ends", ends
+    size = f"{counted(counts.episodes, 'episode')}, {counted(counts.transitions, 'decision')}"
+    kinds = f"{counted(len(audit.actions), 'action')}, observations {audit.observation}"
+    yield "holds", f"{size}, {kinds}"
+    fragments = f", {counts.fragments:,} fragments among them" if counts.fragments else ""
+    yield "ends", f"{counts.terminated:,} terminated, {counts.truncated:,} truncated{fragments}"
     yield "length", words(counts.length, counts.lengths)
-    above = f"{100 * counts.above_mean:.3g}% above the mean (what filtered BC keeps)"
+    above = f"   {100 * counts.above_mean:.3g}% above the mean (what filtered BC keeps)"
     returns = words(counts.returns, counts.return_histogram)
-    yield "return", f"{returns}   {above}" if counts.returns else returns
+    yield "return", f"{returns}{above if counts.returns else ''}"
     yield f"V̂ at γ={weights.gamma:g}", words(weights.value, weights.histogram)
-    yield (
-        "horizon",
-        f"{weights.horizon:,.0f} steps; median episode {counts.length.median:,.0f}; a first state "
-        f"sees {weights.seen_from_start:.0%} of its episode's reward, {weights.beyond:.0%} of that "
-        "from beyond the horizon",
-    )
+    horizon = f"{weights.horizon:,.0f} steps; median episode {counts.length.median:,.0f}"
+    seen = f"a first state sees {weights.seen_from_start:.0%} of its episode's reward"
+    yield "horizon", f"{horizon}; {seen}, {weights.beyond:.0%} of that from beyond the horizon"
     if counts.executed_differs:
         yield "executed", f"differs from the action chosen in {counts.executed_differs:.1%} of rows"
 
@@ -84,33 +72,23 @@ def judged(audit: Audit) -> Iterator[tuple[str, str]]:
     support, weights = audit.support, audit.weights
     yield from action_lines(audit.actions, support.counts)
     if support.legal_counts is not None:
-        yield (
-            "masks",
-            f"{support.mean_legal:.2f} legal actions on average; {support.forced:.1%} of decisions "
-            "have one only",
-        )
-    yield (
-        "coverage",
-        f"{support.coverage:.0%} of state-action space has 5 rows or more ({len(support.cells)} "
-        f"regions); entropy of behaviour {support.entropy:.0%} of uniform choice",
-    )
-    if support.propensities is not None:
-        claimed = support.propensities
-        yield (
-            "propensity",
-            f"mean {claimed.mean:.3f}; entropy {claimed.entropy:.0%} of uniform choice",
-        )
+        forced = f"{support.forced:.1%} of decisions have one only"
+        yield "masks", f"{support.mean_legal:.2f} legal actions on average; {forced}"
+    covered = f"{support.coverage:.0%} of state-action space has 5 rows or more"
+    entropy = f"entropy of behaviour {support.entropy:.0%} of uniform choice"
+    yield "coverage", f"{covered} ({len(support.cells)} regions); {entropy}"
+    if (claimed := support.propensities) is not None:
+        entropy = f"entropy {claimed.entropy:.0%} of uniform choice"
+        yield "propensity", f"mean {claimed.mean:.3f}; {entropy}"
     late, early = audit.shift.verdicts["late"], audit.shift.verdicts["early"]
     same = f"late or early {late}"
     yield "reward shift", same if late == early else f"late {late}; early {early}"
     for each in weights.effects:
         if each.beta == weights.beta:
+            cap = f"{each.clipped:.1%} of rows at the cap"
+            share = f"effective share of the data {each.effective:.0%}"
             name = "weights" if each.normalise == "dataset" else ""
-            yield (
-                name,
-                f"β={each.beta:g} normalise={each.normalise}: {each.clipped:.1%} of rows at the "
-                f"cap, effective share of the data {each.effective:.0%}",
-            )
+            yield name, f"β={each.beta:g} normalise={each.normalise}: {cap}, {share}"
     if weights.recommended is not None:
         yield "", f"recommended: {weights.flags}"
 

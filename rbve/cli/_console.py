@@ -8,9 +8,8 @@ import sys
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, NoReturn
 
 LOG_SECONDS = 60.0  # between lines of progress in a file
@@ -43,6 +42,12 @@ class Log:
         with self._lock:
             self._done += count
             self._show(f"return {latest:.2f}" if known else "", self._clock())
+
+    def trained(self, progress: Any) -> None:
+        """Say that a member was evaluated: updates since its last evaluation, and its return."""
+        every = progress.job.evaluation.every
+        done = progress.step - (progress.step - 1) // every * every
+        self.advance(done, progress.metrics.get("return"))
 
     def _left(self, now: float) -> float | None:
         """Seconds left, by what was done since the first report, or by all if that is a good part.
@@ -168,43 +173,6 @@ def show_notes(notes: Sequence[str]) -> None:
         tell(f"note: {note}")
 
 
-def show_written(path: Path) -> None:
-    """One line about what a conversion wrote."""
-    from rbve.audit.verdict import counted
-    from rbve.data.manifest import MANIFEST, read_manifest
-
-    if not (path / MANIFEST).is_file():
-        size = f": {path.stat().st_size:,} bytes" if path.is_file() else ""
-        say(f"{path}{size}")
-        return
-    held = read_manifest(path)
-    decisions, actions = held["rows"] - held["episodes"], held["actions"]
-    names = ", ".join(actions[:8]) + (", …" if len(actions) > 8 else "")
-    counts = f"{counted(held['episodes'], 'episode')}, {counted(decisions, 'decision')}"
-    say(f"{path}: {counts}, {counted(len(actions), 'action')} ({names})")
-
-
-def show_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(figures))
-        return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("measure")
-    table.add_column("value", justify="right")
-    rest = dict(figures)
-    interval, episodes = rest.pop("return_interval", None), rest.pop("episodes", None)
-    for name, value in rest.items():
-        words = shown(value)
-        if name == "return" and interval is not None:
-            low, high = map(shown, interval)
-            words += f" [{low}, {high}] (95%, over {episodes:,} episodes)"
-        table.add_row(name.replace("_", " "), Text(words))
-    output().print(table)
-
-
 def show_runs(runs: Sequence[Any], as_json: bool) -> None:
     """Final figures of runs, one table per problem."""
     from rbve.report import table
@@ -214,37 +182,8 @@ def show_runs(runs: Sequence[Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(table.as_json(problems)))
     else:
-        for each in table.tables(problems):
-            output().print(each)
-
-
-def show_claims(judged: Sequence[Any], as_json: bool) -> None:
-    """Verdicts on the paper's claims, and how many there are of each."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from rbve.paper.pages import claims_table
-
-    if as_json:
-        names = [name.lower().replace(" ", "_").replace("'", "") for name in claims_table.COLUMNS]
-        lines = [dict(zip(names, claims_table.cells(each), strict=True)) for each in judged]
-        print(json.dumps({"claims": lines}))
-        return
-    shown = ("verdict", "claim", "judged on", "judged again on", "verdict there")
-    table = Table(*shown, title=Text("The paper's claims, measured here"))
-    for each in judged:
-        found = dict(zip(claims_table.COLUMNS, claims_table.cells(each), strict=True))
-        table.add_row(*(Text(found[name]) for name in shown))
-    output().print(table)
-    output().print(claims_table.tally(judged))
-
-
-def show_policies(folders: Sequence[Path], at_most: int = 8) -> None:
-    """Where the trained policies are."""
-    for folder in folders[:at_most]:
-        tell(f"policy: {folder / 'policy.safetensors'}")
-    if len(folders) > at_most:
-        tell(f"and {len(folders) - at_most} more beside them")
+        for problem in problems:
+            output().print(table.table(problem))
 
 
 def prepare_streams() -> None:
@@ -259,18 +198,6 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def fail_where_diverged(runs: Sequence[Any]) -> None:
-    """A command whose runs did not all stay finite does not end well."""
-    found = {run.job: run.last("diverged_at") for run in runs}
-    lines = [f"{job} at update {at:,.0f}" for job, at in found.items() if at is not None]
-    if lines:
-        fail(
-            f"diverged: {', '.join(lines)}; their policies are the last finite weights: lower "
-            "--learning-rate, or use a method that stays closer to the data",
-            code=5,
-        )
 
 
 def fail(message: str, code: int = 2) -> NoReturn:

@@ -118,8 +118,4 @@ def _train(out: Path) -> list[Path]:
             jobs += grid.jobs(own, {"algorithm": METHODS, "lam": [LAMBDA]})
     updates = sum(job.steps for job in jobs)
     with _console.bar(f"training {counted(len(jobs), 'run')}", updates, "updates") as bar:
-
-        def advance(progress: Any) -> None:
-            bar.advance(progress.job.evaluation.every, progress.metrics.get("return"))
-
-        return run_jobs(jobs, out / "runs", advance)
+        return run_jobs(jobs, out / "runs", bar.trained)

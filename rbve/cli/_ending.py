@@ -42,12 +42,18 @@ def told_in_one_line(command: str = "") -> Iterator[None]:
             finally:
                 sys.stdout.flush()
     except BrokenPipeError:
-        discard_output()
+        for stream in (sys.stdout, sys.stderr):  # lest the interpreter complain at its end
+            try:
+                stream.flush()
+            except OSError:
+                with suppress(OSError):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except (KeyboardInterrupt, Stopped):
         number = received[0] if received else signal.SIGINT
         word = WORDS[signal.Signals(number)]
-        more = "; run the same command again to go on" if _resumes(command) else ""
+        resumes = getattr(sys.modules.get(f"rbve.cli.{command}"), "RESUMES", False)
+        more = "; run the same command again to go on" if resumes else ""
         _console.fail(f"{word}; what was finished is kept{more}", code=128 + number)
     except (MemoryError, OverflowError, RuntimeError) as error:
         first = (str(error) or "out of memory").splitlines()[0]
@@ -60,11 +66,6 @@ def told_in_one_line(command: str = "") -> Iterator[None]:
         _console.fail(str(error))
     except OSError as error:  # names its file, whoever opened it
         _console.fail(str(error))
-
-
-def _resumes(command: str) -> bool:
-    """Whether a command goes on where it stopped, as its file says."""
-    return getattr(sys.modules.get(f"rbve.cli.{command}"), "RESUMES", False)
 
 
 @contextmanager
@@ -126,16 +127,6 @@ def leave_at_once(code: int) -> None:
         with suppress(OSError, ValueError):  # closed, or nobody reads
             stream.flush()
     os._exit(code)
-
-
-def discard_output() -> None:
-    """What is left of it, so that the interpreter does not complain at its end."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def is_of_user_code(error: BaseException | None) -> bool:

@@ -10,10 +10,8 @@ from rbve.data import formats
 
 _conf: Any = conf  # whose marks take types made at run time
 FORMATS = "; ".join(f"{name}: {formats.summary(name)}" for name in formats.names())
-FormatName = Annotated[
-    str | None,
-    conf.arg(help=f"Format of the data, if it cannot be told. {FORMATS}.", metavar="FORMAT"),
-]
+_FORMAT = f"Format of the data, if it cannot be told. {FORMATS}."
+FormatName = Annotated[str | None, conf.arg(help=_FORMAT, metavar="FORMAT")]
 
 
 def flags() -> type:

@@ -26,40 +26,31 @@ def names() -> list[str]:
     return registry.names(FOLDER)
 
 
-def parse(given: list[str]) -> Any:
-    """The chosen command with its arguments, not yet called."""
-    commands = {
-        name: load(name, given) if [name] == given[:1] else listed(name) for name in names()
-    }
+def parse(words: list[str]) -> Any:
+    """The chosen command with its arguments, not yet called; the others are there to be listed."""
+    commands: dict[str, Any] = {name: _listed(name) for name in names()}
+    if (name := " ".join(words[:1])) in commands:
+        module = importlib.import_module(f"rbve.cli.{name}")
+
+        @functools.wraps(module.command)
+        def held(*args: Any, **kwargs: Any) -> Any:
+            return functools.partial(module.command, *args, **kwargs)
+
+        # Flags that depend on the words are a class of the command's own.
+        commands[name] = module.parser(words) if hasattr(module, "parser") else held
     return tyro.extras.subcommand_cli_from_dict(
         commands,
         prog="rbve",
         description="Learn decisions from logged data when actions are discrete.",
-        args=given,
+        args=words,
     )
 
 
-def load(name: str, given: list[str]) -> Any:
-    """Its function; or the class of its flags, if they depend on what is given."""
-    module = importlib.import_module(f"rbve.cli.{name}")
-    return module.parser(given) if hasattr(module, "parser") else held(module.command)
-
-
-def listed(name: str) -> Any:
-    """A command that is not called, for the list of them all."""
-
+def _listed(name: str) -> Any:
     def command() -> None: ...
 
     command.__doc__ = registry.summary(FOLDER, name, "command") + "."
     return command
-
-
-def held(command: Any) -> Any:
-    @functools.wraps(command)
-    def hold(*args: Any, **kwargs: Any) -> Any:
-        return functools.partial(command, *args, **kwargs)
-
-    return hold
 
 
 @contextmanager

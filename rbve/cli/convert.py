@@ -36,10 +36,19 @@ def command(
         to: Format to write, if the suffix of DST does not say: minari, minari_arrow, ...
         overwrite: Replace what is at DST, which stays until the new data is whole.
     """
+    from rbve.audit.verdict import counted
     from rbve.data.convert import convert as run
+    from rbve.data.manifest import MANIFEST, read_manifest
 
     choices = chosen(src, format, formats, columns)
     with _console.bar(f"reading {src}", None, "") as bar:
         notes = run(src, dst, format, to, choices, overwrite, bar.reach)
     _console.show_notes(notes)
-    _console.show_written(dst)
+    if not (dst / MANIFEST).is_file():
+        _console.say(f"{dst}{f': {dst.stat().st_size:,} bytes' if dst.is_file() else ''}")
+        return
+    held = read_manifest(dst)
+    decisions, actions = held["rows"] - held["episodes"], held["actions"]
+    names = ", ".join(actions[:8]) + (", …" if len(actions) > 8 else "")
+    counts = f"{counted(held['episodes'], 'episode')}, {counted(decisions, 'decision')}"
+    _console.say(f"{dst}: {counts}, {counted(len(actions), 'action')} ({names})")

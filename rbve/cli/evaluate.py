@@ -1,5 +1,6 @@
 """`rbve evaluate`."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,9 @@ def command(
         noise: Probability that the environment executes a random action instead.
         seed: Seed of the episodes.
     """
+    from rich.table import Table
+    from rich.text import Text
+
     from rbve import api
     from rbve.policy.file import policy_file
 
@@ -39,5 +43,15 @@ def command(
     policy = policy_file(policy)
     figures = api.evaluate(policy, env, episodes, epsilon, gamma, noise, seed, algorithm, legal)
     if as_json:  # which has no NaN
-        figures = {name: None if value != value else value for name, value in figures.items()}
-    _console.show_figures(f"{policy} in {env}", figures, as_json)
+        print(json.dumps({name: None if v != v else v for name, v in figures.items()}))
+        return
+    table = Table("measure", title=f"{policy} in {env}", title_justify="left")
+    table.add_column("value", justify="right")
+    interval, played = figures.pop("return_interval", None), figures.pop("episodes", None)
+    for name, value in figures.items():
+        words = _console.shown(value)
+        if name == "return" and interval is not None:
+            low, high = map(_console.shown, interval)
+            words += f" [{low}, {high}] (95%, over {played:,} episodes)"
+        table.add_row(name.replace("_", " "), Text(words))
+    _console.output().print(table)

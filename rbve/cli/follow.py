@@ -52,10 +52,7 @@ def command(
     if not once and not runs_below(runs):
         _console.tell(f"waiting for runs below {runs}")
     done, known = run(runs, plan, note, once)
-    _console.tell(_leaving(done, known))
-
-
-def _leaving(done: int, known: int) -> str:
     if done < known:
-        return f"{done} of {known} runs evaluated to the end; run it again for the others"
-    return f"all {known} runs are evaluated" if known > 1 else "the run is evaluated"
+        _console.tell(f"{done} of {known} runs evaluated to the end; run it again for the others")
+    else:
+        _console.tell(f"all {known} runs are evaluated" if known > 1 else "the run is evaluated")

@@ -34,10 +34,10 @@ def command(
         beta: Temperature of the ranking weight.
     """
     from rbve.audit import audit_path
-    from rbve.cli._audit import show_audit
+    from rbve.cli._audit import show
 
     found = audit_path(data, format, chosen(data, format, formats, columns), gamma, beta)
-    show_audit(data, found, as_json)
+    show(found, str(data), as_json)
     if html is not None:
         from rbve.report.audit_page import write
 

@@ -47,7 +47,7 @@ def command(
     """
     from rbve import api
     from rbve.audit import audit_path
-    from rbve.cli._audit import show_audit
+    from rbve.cli._audit import show
     from rbve.sweep.devices import on_all_devices
 
     need_one("--seed", seed)
@@ -70,4 +70,4 @@ def command(
         places = [folder.absolute() for folder in folders]
         on_all_devices(one, list(zip(seed, places, strict=True)))
     for folder in folders:
-        show_audit(folder, audit_path(folder), as_json)
+        show(audit_path(folder), str(folder), as_json)

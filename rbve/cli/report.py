@@ -1,5 +1,6 @@
 """`rbve report`."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -24,14 +25,31 @@ def command(
         out: The page. Its figures and CSV files go into a folder beside it: NAME-figures of
             NAME.html, figures of index.html.
     """
+    from rich.table import Table
+    from rich.text import Text
+
     from rbve.paper import report
+    from rbve.paper.pages import claims_table
 
     need_one("RUNS", runs)
     with _console.bar("drawing", None, ""):
         found = report.read(runs)
         page = report.write_page(found, out)
-    if found.judged:
-        _console.show_claims(found.judged, as_json)
-    else:
+    claims = [
+        dict(zip(claims_table.COLUMNS, claims_table.cells(each), strict=True))
+        for each in found.judged
+    ]
+    if not claims:
         _console.show_runs(found.runs, as_json)
+    elif as_json:
+        names = {name: name.lower().replace(" ", "_").replace("'", "") for name in claims[0]}
+        lines = [{names[name]: cell for name, cell in claim.items()} for claim in claims]
+        print(json.dumps({"claims": lines}))
+    else:
+        shown = ("verdict", "claim", "judged on", "judged again on", "verdict there")
+        table = Table(*shown, title=Text("The paper's claims, measured here"))
+        for claim in claims:
+            table.add_row(*(Text(claim[name]) for name in shown))
+        _console.output().print(table)
+        _console.output().print(claims_table.tally(found.judged))
     _console.tell(f"report: {page}")

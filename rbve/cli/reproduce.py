@@ -2,7 +2,7 @@
 
 import importlib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -13,18 +13,11 @@ from rbve.sweep.executors import DEFAULT
 
 RESUMES = True
 EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in experiments.names())
+_NAMES = f"One or more of {EXPERIMENTS}; or all; or a path to a .py file of your own."
 
 
 def command(
-    name: Positional[
-        Annotated[
-            tuple[str, ...],
-            arg(
-                metavar="NAME",
-                help=f"One or more of {EXPERIMENTS}; or all; or a path to a .py file of your own.",
-            ),
-        ]
-    ],
+    name: Positional[Annotated[tuple[str, ...], arg(metavar="NAME", help=_NAMES)]],
     /,
     scale: Literal["quick", "desk", "paper"] = "quick",
     out: Path = Path("study"),
@@ -90,10 +83,8 @@ def _run_study(
 ) -> None:
     from rbve.audit.verdict import counted
     from rbve.data.manifest import is_recorded
+    from rbve.paper import audits, frames, results
     from rbve.paper import reproduce as study
-    from rbve.paper import results
-    from rbve.paper.audits import write_audits
-    from rbve.paper.frames import write_strips
     from rbve.training.run import is_finished
 
     size = study.scale_named(scale)
@@ -105,8 +96,8 @@ def _run_study(
         needless = study.needless(list(chosen.values()), size, out)
         study.record_all(wanted, out, lambda each, *more: bar.advance(*more), needless)
     with _console.bar("auditing the data", len(wanted), "datasets") as bar:
-        write_audits(out, lambda recording: bar.advance(1, None))
-    write_strips(out)
+        audits.write_audits(out, lambda recording: bar.advance(1, None))
+    frames.write_strips(out)
     jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
     for name, experiment in chosen.items():
         for env, reason in study.left_out(experiment, size, out).items():
@@ -116,8 +107,4 @@ def _run_study(
     left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
-
-        def advance(progress: Any) -> None:
-            bar.advance(progress.job.evaluation.every, progress.metrics.get("return"))
-
-        study.run(chosen, size, out, advance, executor)
+        study.run(chosen, size, out, bar.trained, executor)

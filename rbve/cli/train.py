@@ -19,6 +19,7 @@ from rbve.sweep.executors import DEFAULT
 from rbve.training import presets
 
 RESUMES = True
+_POLICIES = 8  # whose files are named at the end
 _USUAL = Spec.of(env="auto")
 _SEVERAL = ("algorithm", "seed", "learning_rate")  # take several values after their flag
 _HELP = {
@@ -154,20 +155,24 @@ def _train(flags: Any, config: SweepConfig) -> None:
     left = [job for job in jobs if not is_finished(flags.out / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {counted(len(left), 'member')}", updates, "updates") as bar:
-
-        def advance(progress: Any) -> None:
-            every = progress.job.evaluation.every
-            done = progress.step - (progress.step - 1) // every * every
-            bar.advance(done, progress.metrics.get("return"))
-
-        folders = run_jobs(jobs, flags.out, advance, devices=flags.devices, executor=flags.executor)
+        means: Any = {"devices": flags.devices, "executor": flags.executor}
+        folders = run_jobs(jobs, flags.out, bar.trained, **means)
     _console.show_notes(period_notes(jobs))
     runs = rows.find(folders)
     _console.show_runs(runs, flags.as_json)
-    _console.show_policies(folders)
+    for folder in folders[:_POLICIES]:
+        _console.tell(f"policy: {folder / 'policy.safetensors'}")
+    if len(folders) > _POLICIES:
+        _console.tell(f"and {len(folders) - _POLICIES} more beside them")
     for run in runs:
         _console.show_notes(run_warnings(run.job, run))
-    _console.fail_where_diverged(runs)
+    ends = {run.job: run.last("diverged_at") for run in runs}
+    if lines := [f"{job} at update {at:,.0f}" for job, at in ends.items() if at is not None]:
+        _console.fail(
+            f"diverged: {', '.join(lines)}; their policies are the last finite weights: lower "
+            "--learning-rate, or use a method that stays closer to the data",
+            code=5,
+        )
 
 
 def _help() -> dict[str, str]:

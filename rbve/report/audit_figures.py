@@ -8,8 +8,8 @@ from rbve.audit import Audit
 from rbve.audit.measure import Histogram
 from rbve.audit.support import ENOUGH
 from rbve.audit.weights import CAP
-from rbve.report import marks, theme
-from rbve.report.figure import Entry, Figure, Spec
+from rbve.report import marks
+from rbve.report.figure import DASHES, GRID, INK, Entry, Figure, Spec
 from rbve.report.labels import METHODS
 from rbve.report.marks import thousands
 
@@ -34,9 +34,9 @@ def figures(audit: Audit) -> Iterator[Figure]:
         curves = {f"w(s), β = {weights.beta:g}": weights.beta * deviation}
         if chosen != weights.beta:
             curves[f"w(s), β = {chosen:g}, recommended"] = chosen * deviation
-        yield values(weights.histogram, weights.value.mean, deviation, curves)
+        yield _values(weights.histogram, weights.value.mean, deviation, curves)
     rows = action_rows(audit.actions, support.counts)
-    yield actions(rows, support.counts)
+    yield _actions(rows, support.counts)
     yield regions(rows, support.cells, support.legal_cells)
 
 
@@ -44,41 +44,35 @@ def histogram(
     name: str, title: str, data: Histogram, unit: str, mean: float, note: str = ""
 ) -> Figure:
     """Of episodes."""
-    place = {"x": {**_along(data, unit), "field": "mean"}, "y": {"value": -4}}
     align = "right" if mean > (data.edges[0] + data.edges[-1]) / 2 else "left"
-    words = {"mean": mean, "words": f"mean {short(mean)}"}
+    place = {"x": {**_along(data, unit), "field": "mean"}, "y": {"value": -4}}
+    words = [{"mean": mean, "words": f"mean {short(mean)}"}]
     encoding = {**place, "text": {"field": "words"}}
-    label = marks.text(encoding, [words], baseline="bottom", align=align)
-    return Figure(
-        name=name,
-        title=title,
-        note=note,
-        spec=marks.view([*_bars(data, unit, mean), label], width=_WIDTH, height=170),
-        rows=_bins(data),
-        columns={"from": f"{unit} from", "to": "to", "count": "episodes"},
-        alt=f"{title}: {_describe(data)}. {note}",
-    )
+    label = marks.text(encoding, words, baseline="bottom", align=align)
+    view = marks.view([*_bars(data, unit, mean), label], width=_WIDTH, height=170)
+    columns = {"from": f"{unit} from", "to": "to", "count": "episodes"}
+    alt = f"{title}: {_describe(data)}. {note}"
+    return Figure(name, title, note, view, _bins(data), columns, alt=alt)
 
 
-def values(
+def _values(
     data: Histogram, mean: float, deviation: float, temperatures: Mapping[str, float]
 ) -> Figure:
     """Distribution of V̂ with the weight each value gets, by name and scale · β of a curve."""
-    look = dict(zip(temperatures, ((METHODS["rbve"][1], 0), (theme.INK, 2)), strict=False))
-    low, high = data.edges[0], data.edges[-1]
-    curves = []
+    look = dict(zip(temperatures, ((METHODS["rbve"][1], 0), (INK, 2)), strict=False))
+    curves, low, high = [], data.edges[0], data.edges[-1]
     for name, temperature in temperatures.items():
         for k in range(_STEEPNESS + 1):
             value = low + (high - low) * k / _STEEPNESS
             weight = math.exp(min((value - mean) / temperature, math.log(CAP)))
             curves.append({"series": name, "value": value, "weight": weight})
     legend = {"orient": "top", "title": None, "symbolType": "stroke", "symbolSize": 250}
-    height = {"field": "weight", "type": "quantitative", "axis": None}
     colours = {name: colour for name, (colour, _) in look.items()}
-    dashes = {name: theme.DASHES[dash] for name, (_, dash) in look.items()}
+    dashes = {name: DASHES[dash] for name, (_, dash) in look.items()}
+    scale = {"axis": None, "scale": {"domain": [0, CAP]}}
     encoding = {
         "x": {**_along(data, "V̂(s)"), "field": "value"},
-        "y": {**height, "scale": {"domain": [0, CAP]}},
+        "y": {"field": "weight", "type": "quantitative", **scale},
         "color": marks.colours(colours, legend=legend),
         "strokeDash": marks.colours(dashes, legend=legend),
     }
@@ -89,16 +83,10 @@ def values(
         f"curves: weight of a state in the ranking term, from 0 to the cap of {CAP:g} at the top; "
         "dashed line: mean, where the weight is 1"
     )
-    return Figure(
-        name="values",
-        title="V̂ and its weight",
-        note=note,
-        spec=view,
-        rows=_bins(data),
-        columns={"from": "V̂ from", "to": "to", "count": "states"},
-        legend=tuple(Entry(k, colour, line=True, dash=dash) for k, (colour, dash) in look.items()),
-        alt=f"Distribution of V̂: {_describe(data)}, deviation {short(deviation)}. {note}",
-    )
+    columns = {"from": "V̂ from", "to": "to", "count": "states"}
+    entries = tuple(Entry(k, colour, line=True, dash=dash) for k, (colour, dash) in look.items())
+    alt = f"Distribution of V̂: {_describe(data)}, deviation {short(deviation)}. {note}"
+    return Figure("values", "V̂ and its weight", note, view, _bins(data), columns, entries, alt)
 
 
 def _bins(data: Histogram) -> list[dict[str, Any]]:
@@ -107,11 +95,11 @@ def _bins(data: Histogram) -> list[dict[str, Any]]:
 
 
 def _along(data: Histogram, unit: str) -> Spec:
-    whole = all(edge % 1 == 0.5 for edge in data.edges)  # bins of whole numbers
     ends = [data.edges[0], data.edges[-1]]
-    found = marks.measure("from", unit, grid=False, padding=0, domain=ends)
-    found["axis"] |= {"tickMinStep": 1} if whole else {}
-    return found
+    channel = marks.measure("from", unit, grid=False, padding=0, domain=ends)
+    if all(edge % 1 == 0.5 for edge in data.edges):  # bins of whole numbers
+        channel["axis"]["tickMinStep"] = 1
+    return channel
 
 
 def _bars(data: Histogram, unit: str, mean: float) -> list[Spec]:
@@ -165,7 +153,7 @@ def _action_axis(rows: Sequence[_ActionRow]) -> Spec:
     return marks.category("place", labels, domain=False, ticks=False, labelLimit=200)
 
 
-def actions(rows: Sequence[_ActionRow], counts: Sequence[int]) -> Figure:
+def _actions(rows: Sequence[_ActionRow], counts: Sequence[int]) -> Figure:
     """Shares are of all decisions."""
     total = max(sum(counts), 1)
     told = [
@@ -173,29 +161,21 @@ def actions(rows: Sequence[_ActionRow], counts: Sequence[int]) -> Figure:
         | {"rest": len(row.members) > 1}
         for k, row in enumerate(rows)
     ]
-    share = marks.measure("share", grid=False, zero=True, padding=0)
-    share |= {"axis": None}
-    y = _action_axis(rows)
+    share = {**marks.measure("share", grid=False, zero=True, padding=0), "axis": None}
+    place = {"x": share, "y": _action_axis(rows)}
     look = {"type": "bar", "height": {"band": 0.75}, "minBandSize": 1}
     pale = {"condition": {"test": "datum.rest", "value": 0.45}, "value": 1}
-    encoding = {"x": share, "y": y, "color": {"value": BAR}, "opacity": pale}
-    bars = marks.layer(look, encoding, name="points")
-    label = marks.text(
-        {"x": share, "y": y, "text": {"field": "share", "format": ".1%"}}, align="left", dx=5
-    )
-    several = len(rows[-1].members) > 1
+    bars = marks.layer(look, {**place, "color": {"value": BAR}, "opacity": pale}, name="points")
+    percent = {"field": "share", "format": ".1%"}
+    label = marks.text({**place, "text": percent}, align="left", dx=5)
+    view = marks.view([bars, label], width=_WIDTH - 120, height={"step": _STEP})
+    columns = {"action": "action", "count": "decisions", "share": "share of all"}
+    note = ""
+    if len(rows[-1].members) > 1:
+        note = f"the {len(rows) - 1} most frequent of {len(counts):,}; shares of all decisions"
     words = ", ".join(f"{r['action']} {r['count']:,} ({r['share']:.1%})" for r in told)
-    return Figure(
-        name="actions",
-        title="Actions taken",
-        note=f"the {len(rows) - 1} most frequent of {len(counts):,}; shares of all decisions"
-        if several
-        else "",
-        spec=marks.view([bars, label], width=_WIDTH - 120, height={"step": _STEP}),
-        rows=told,
-        columns={"action": "action", "count": "decisions", "share": "share of all"},
-        alt=f"Actions taken: {words}",
-    )
+    alt = f"Actions taken: {words}"
+    return Figure("actions", "Actions taken", note, view, told, columns, alt=alt)
 
 
 def regions(
@@ -225,40 +205,33 @@ def regions(
                 | {"start": start / total, "stop": (start + visits) / total}
             )
         start += visits
+    look = dict(zip(kinds.values(), (BAR, "transparent", ILLEGAL), strict=False))
+    legend = {"orient": "top", "title": None, "symbolType": "square", "symbolOpacity": 1}
+    encoding = {
+        "x": {"field": "start", "type": "quantitative", "axis": None, "scale": {"domain": [0, 1]}},
+        "x2": {"field": "stop"},
+        "y": _action_axis(rows),
+        "fill": marks.colours(look, legend=legend),
+        "fillOpacity": {"field": "shade", "type": "quantitative", "scale": None},
+    }
+    mark = {"type": "rect", "stroke": GRID, "strokeWidth": 0.6}
+    layer = marks.layer(mark, encoding, name="points")
+    view = marks.view([layer], width=_WIDTH - 120, height={"step": _STEP})
+    title = "Actions over the state space"
     note = (
         f"{len(cells)} regions of like states from left to right, as wide as they are visited; "
         "stronger colour: taken more often there"
     )
     drawn = [row["series"] for row in told]
     counted = ", ".join(f"{drawn.count(words)} {words}" for words in kinds.values())
-    look = dict(zip(kinds.values(), (BAR, "transparent", ILLEGAL), strict=False))
-    return Figure(
-        name="regions",
-        title="Actions over the state space",
-        note=note,
-        spec=_heat_map(_action_axis(rows), look),
-        rows=told,
-        columns={"series": "cell", "region": "region", "action": "action", "count": "decisions"}
-        | {"of": "of all in the region"},
-        legend=tuple(
-            Entry(name, EDGE if name == kinds["none"] else colour, ring=name == kinds["none"])
-            for name, colour in look.items()
-        ),
-        alt=f"Actions over the state space. {note}. Of {len(told)} pairs of a region and an "
-        f"action: {counted}.",
-        wide=True,
+    alt = f"{title}. {note}. Of {len(told)} pairs of a region and an action: {counted}."
+    columns = {"series": "cell", "region": "region", "action": "action", "count": "decisions"}
+    columns["of"] = "of all in the region"
+    entries = tuple(
+        Entry(name, EDGE if name == kinds["none"] else colour, ring=name == kinds["none"])
+        for name, colour in look.items()
     )
-
-
-def _heat_map(y: Spec, look: Mapping[str, str]) -> Spec:
-    x = {"field": "start", "type": "quantitative", "axis": None, "scale": {"domain": [0, 1]}}
-    legend = {"orient": "top", "title": None, "symbolType": "square", "symbolOpacity": 1}
-    encoding = {"x": x, "x2": {"field": "stop"}, "y": y}
-    encoding["fill"] = marks.colours(look, legend=legend)
-    encoding["fillOpacity"] = {"field": "shade", "type": "quantitative", "scale": None}
-    mark = {"type": "rect", "stroke": theme.GRID, "strokeWidth": 0.6}
-    cells = marks.layer(mark, encoding, name="points")
-    return marks.view([cells], width=_WIDTH - 120, height={"step": _STEP})
+    return Figure("regions", title, note, view, told, columns, entries, alt, wide=True)
 
 
 def _describe(data: Histogram) -> str:

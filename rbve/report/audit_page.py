@@ -1,6 +1,5 @@
 """An audit as one self-contained HTML page: verdict, findings, figures."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from markupsafe import Markup
@@ -29,21 +28,33 @@ def write(audit: Audit, path: str | Path, title: str) -> Path:
 
 def document(audit: Audit, title: str) -> str:
     """The page's HTML."""
-    drawn = list(figures(audit))
+    weights, columns = audit.weights, audit.scan.columns[:_COLUMNS_SHOWN]
+    effects = weights.effects if weights.recommended else ()
+    told = {True: " (recommended)", False: ""}
     return whole(
         "audit.jinja",
-        drawn,
+        figures(audit),
         title=f"Audit of {title}",
         audit_style=Markup(web("audit.css")),
         audit=audit,
         words=WORDS,
         sentence=_sentence,
-        facts=list(_facts(audit)),
+        facts=_facts(audit),
         actions=_actions(audit),
-        weights=list(_weights(audit)),
-        chosen=["chosen" * (e == audit.weights.recommended) for e in audit.weights.effects],
+        weights=[
+            (
+                f"β = {each.beta:g}, {each.normalise}{told[each == weights.recommended]}",
+                *(f"{each.clipped:.1%}", f"{each.effective:.0%}", f"{each.half:.1%}"),
+                "yes" if each.useful else "no",
+            )
+            for each in effects
+        ],
+        chosen=["chosen" * (each == weights.recommended) for each in weights.effects],
         rule=_RULE,
-        columns=list(_columns(audit)),
+        columns=[
+            (each.name, *map(short, (each.low, each.high, each.mean, each.deviation)))
+            for each in columns
+        ],
         meanings=_DEFINITIONS,
     )
 
@@ -79,43 +90,37 @@ def _sentence(words: str) -> str:
     return f"{start}{words[1:]}."
 
 
-def _facts(audit: Audit) -> Iterator[tuple[str, str]]:
+def _facts(audit: Audit) -> dict[str, str]:
     counts, support, weights = audit.counts, audit.support, audit.weights
-    yield "Episodes", f"{counts.episodes:,}"
-    yield "Decisions", f"{counts.transitions:,}; R-BVE trains on {weights.rows:,}"
-    yield "Observation", audit.observation
-    yield "Actions", f"{len(audit.actions)}"
-    yield "Ends", f"{counts.terminated:,} terminated, {counts.truncated:,} truncated"
-    if counts.fragments:
-        yield "Fragments", f"{counts.fragments:,}"
-    if counts.without_final:
-        yield "Without final observation", f"{counts.without_final:,}"
-    yield "Length", _spread(counts.length)
     above = f"; {100 * counts.above_mean:.3g}% of episodes above the mean" if counts.returns else ""
-    yield "Return", f"{_spread(counts.returns)}{above}"
-    yield f"V̂ at γ = {weights.gamma:g}", _spread(weights.value)
-    yield (
-        "Horizon",
-        f"{weights.horizon:,.0f} steps; a first state sees {weights.seen_from_start:.0%} of the "
-        f"reward of its episode, {weights.beyond:.0%} of that from beyond the horizon",
-    )
+    facts = {
+        "Episodes": f"{counts.episodes:,}",
+        "Decisions": f"{counts.transitions:,}; R-BVE trains on {weights.rows:,}",
+        "Observation": audit.observation,
+        "Actions": f"{len(audit.actions)}",
+        "Ends": f"{counts.terminated:,} terminated, {counts.truncated:,} truncated",
+        "Fragments": f"{counts.fragments:,}" if counts.fragments else "",
+        "Without final observation": f"{counts.without_final:,}" if counts.without_final else "",
+        "Length": _spread(counts.length),
+        "Return": f"{_spread(counts.returns)}{above}",
+        f"V̂ at γ = {weights.gamma:g}": _spread(weights.value),
+        "Horizon": f"{weights.horizon:,.0f} steps; a first state sees "
+        f"{weights.seen_from_start:.0%} of the reward of its episode, {weights.beyond:.0%} of "
+        "that from beyond the horizon",
+    }
     if counts.executed_differs is not None:
-        yield "Executed ≠ chosen", f"{counts.executed_differs:.1%} of decisions"
+        facts["Executed ≠ chosen"] = f"{counts.executed_differs:.1%} of decisions"
     if support.legal_counts is not None:
-        yield (
-            "Legal actions",
-            f"{support.mean_legal:.2f} on average; {support.forced:.1%} of decisions have one only",
-        )
-    yield "Coverage", f"{support.coverage:.0%} of state-action space ({len(support.cells)} regions)"
-    yield "Entropy of behaviour", f"{support.entropy:.0%} of uniform choice"
-    if support.propensities is not None:
-        yield (
-            "Propensities",
-            f"mean {support.propensities.mean:.3f}; entropy {support.propensities.entropy:.0%} of "
-            "uniform choice",
-        )
-    for side, told in audit.shift.verdicts.items():
-        yield f"Rewards one row {side}", told
+        forced = f"{support.forced:.1%} of decisions have one only"
+        facts["Legal actions"] = f"{support.mean_legal:.2f} on average; {forced}"
+    regions = f"{len(support.cells)} regions"
+    facts["Coverage"] = f"{support.coverage:.0%} of state-action space ({regions})"
+    facts["Entropy of behaviour"] = f"{support.entropy:.0%} of uniform choice"
+    if (claimed := support.propensities) is not None:
+        entropy = f"entropy {claimed.entropy:.0%} of uniform choice"
+        facts["Propensities"] = f"mean {claimed.mean:.3f}; {entropy}"
+    facts |= {f"Rewards one row {side}": told for side, told in audit.shift.verdicts.items()}
+    return {name: text for name, text in facts.items() if text}
 
 
 def _spread(values: Spread | None) -> str:
@@ -124,14 +129,6 @@ def _spread(values: Spread | None) -> str:
     low, middle, high = (short(v) for v in (values.low, values.median, values.high))
     mean, deviation = short(values.mean), short(values.deviation)
     return f"mean {mean}, deviation {deviation}, from {low} to {high}, median {middle}"
-
-
-def _weights(audit: Audit) -> Iterator[list[str]]:
-    for each in audit.weights.effects if audit.weights.recommended else ():
-        chosen = " (recommended)" if each == audit.weights.recommended else ""
-        shares = [f"{each.clipped:.1%}", f"{each.effective:.0%}", f"{each.half:.1%}"]
-        useful = "yes" if each.useful else "no"
-        yield [f"β = {each.beta:g}, {each.normalise}{chosen}", *shares, useful]
 
 
 def _actions(audit: Audit) -> list[tuple[str, str, str]]:
@@ -145,9 +142,3 @@ def _actions(audit: Audit) -> list[tuple[str, str, str]]:
     return [
         (names[k], f"{counts[k]:,}", f"{counts[k] / total:.2%}") for k in order[:_ACTIONS_LISTED]
     ]
-
-
-def _columns(audit: Audit) -> Iterator[list[str]]:
-    for each in audit.scan.columns[:_COLUMNS_SHOWN]:
-        numbers = (each.low, each.high, each.mean, each.deviation)
-        yield [each.name, *(short(value) for value in numbers)]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from rbve.report import marks, theme
-from rbve.report.figure import Entry, Figure, Spec, minus
+from rbve.report import marks
+from rbve.report.figure import DASHES, LETTER, Entry, Figure, Spec, minus
 from rbve.report.marks import Axis, Scale
 
 _MANY = 12  # points of a line from which on dots are left out
@@ -251,7 +251,7 @@ class _Drawn:
         if chart.x_scale != "category":
             return marks.measure("at", chart.x_label, axis=self.x_axis, grid=False)
         each = self.width / max(1, len(self.names))
-        turned = max((len(name) for name in self.names), default=0) * theme.LETTER > each - 4
+        turned = max((len(name) for name in self.names), default=0) * LETTER > each - 4
         look: Spec = {"labelLimit": 190, "labelAngle": -35 if turned else 0}
         return marks.category("place", self.names, chart.x_label, **look)
 
@@ -269,7 +269,7 @@ class _Drawn:
         channel = marks.colours({each.name: each.colour for each in series})
         if len(series) > 1 and not _named_by_rows(self.chart):
             longest = max(len(each.name) for each in series)
-            columns = max(1, int(800 / (theme.LETTER * longest + 50)))
+            columns = max(1, int(800 / (LETTER * longest + 50)))
             symbol: Spec = {"symbolType": "stroke" if self.lines else "circle", "symbolOpacity": 1}
             symbol |= {"symbolStrokeWidth": 2.5, "symbolSize": 250 if self.lines else 70}
             channel["legend"] = {"orient": "top", "title": None, "columns": columns, **symbol}
@@ -284,7 +284,7 @@ class _Drawn:
         step: Spec = {"step": max(marks.STEP, 13 * most + 4), "for": "position"}
         view = marks.view(
             [*layers, *(text for text, _ in names)],
-            textwrap.wrap(self.panel.title, int(self.width / theme.LETTER)),
+            textwrap.wrap(self.panel.title, int(self.width / LETTER)),
             width=self.width,
             height=self.height if self.lines else step,
             where={"field": "k", "equal": self.index},
@@ -312,7 +312,7 @@ class _Drawn:
             layers.append(marks.interval(x, y, colour, along, where="isValid(datum.low)"))
         dots = {"fill": {**colour, "condition": {"test": "datum.ring", "value": {"expr": "card"}}}}
         if self.lines:
-            dashes = {each.name: theme.DASHES[each.dash % 4] for each in series_of(self.chart)}
+            dashes = {each.name: DASHES[each.dash % 4] for each in series_of(self.chart)}
             path = {**place, "strokeDash": marks.colours(dashes, legend=colour["legend"])}
             for strong in sorted({each.strong for each in self.panel.series}):
                 look = {"type": "line", "strokeWidth": 3 if strong else 1.8, "strokeJoin": "round"}
@@ -340,7 +340,7 @@ class _Drawn:
                 place, lines = {"y": at, "x": {"value": "width"}}, 0
                 look: Spec = {"align": "right", "dx": -2, "dy": last - middle + 3}
             else:
-                half = len(mark.name) * theme.LETTER / 2 + 4
+                half = len(mark.name) * LETTER / 2 + 4
                 middle = min(max(share * _PHONE, half), max(_PHONE - half, half))
                 level = next((k for k, end in enumerate(ends) if end <= middle - half), len(ends))
                 ends[level : level + 1] = [middle + half]

@@ -4,14 +4,24 @@ import copy
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from rbve.report import sheet, theme
+from rbve.report import sheet
 
 VERSION = "6.4"  # of Vega-Lite, in files and pages alike
 WIDTH = 820  # pixels of a picture's words
 _PIXELS = 2  # of a PNG per pixel of the specification
+
+# In order of preference. What draws pictures takes the first there is, and another for a whole
+# line that holds a sign the font lacks (V̂, log₁₀), so the first has them all.
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+_PICTURE_FONT = f"DejaVu Sans, {_FONT}"
+SIZE, PICTURE_SIZE = 12, 11  # pixels, all labels
+LETTER = 6.6  # mean width of one, in a picture
+DASHES = ((1, 0), (6, 2.5), (2.5, 2.5), (7, 2.5, 2, 2.5))
+INK, MUTED, GRID, CARD = "#1d1d1f", "#5c5c61", "#ececef", "#ffffff"
+DARK = {INK: "#ececef", MUTED: "#a8a8b0", GRID: "#303036", CARD: "#1f1f23"}
 
 Row = Mapping[str, Any]
 Spec = dict[str, Any]  # (part of) a Vega-Lite specification
@@ -23,7 +33,7 @@ class Entry(NamedTuple):
     name: str
     colour: str  # for white paper, "#rrggbb"
     line: bool = False
-    dash: int = 0  # of theme.DASHES
+    dash: int = 0  # of DASHES
     ring: bool = False
     strong: bool = False
 
@@ -57,7 +67,7 @@ class Figure:
     legend: tuple[Entry, ...] = ()
     alt: str = ""
     folded: bool = False
-    wide: bool = field(default=False)  # as wide as the page even if it has one view
+    wide: bool = False  # as wide as the page even if it has one view
 
     @property
     def words(self) -> str:
@@ -92,16 +102,39 @@ def whole(figure: Figure) -> Spec:
         "$schema": f"https://vega.github.io/schema/vega-lite/v{VERSION[0]}.json",
         "description": figure.words,
         "title": {
-            "text": wrap(figure.title, int(0.78 * WIDTH / theme.LETTER)),
-            "subtitle": wrap(figure.note, int(WIDTH / theme.LETTER)),
-            "fontSize": theme.PICTURE_SIZE + 3,
+            "text": wrap(figure.title, int(0.78 * WIDTH / LETTER)),
+            "subtitle": wrap(figure.note, int(WIDTH / LETTER)),
+            "fontSize": PICTURE_SIZE + 3,
             "offset": 10,
         },
-        "params": [{"name": "hidden", "value": []}, {"name": "card", "value": theme.CARD}],
+        "params": [{"name": "hidden", "value": []}, {"name": "card", "value": CARD}],
         "data": {"values": [{key: known(v) for key, v in row.items()} for row in figure.rows]},
-        "config": theme.config(),
+        "config": config(),
         "concat": [copy.deepcopy(view) for view in figure.views],
         **{key: value for key, value in figure.spec.items() if key in ("columns", "resolve")},
+    }
+
+
+def config(dark: bool = False, page: bool = False) -> Spec:
+    """Vega-Lite's `config`. On a page its card is the background and HTML the legend."""
+    ink, muted, grid, card = (DARK[each] if dark else each for each in (INK, MUTED, GRID, CARD))
+    size, font = (SIZE, _FONT) if page else (PICTURE_SIZE, _PICTURE_FONT)
+    label: Spec = {"labelColor": muted, "titleColor": muted, "titleFontWeight": "normal"}
+    label |= {"labelFontSize": size, "titleFontSize": size}
+    lines = {"domainColor": muted, "domainOpacity": 0.6, "tickColor": muted, "tickOpacity": 0.6}
+    below = {"subtitleColor": muted, "subtitleFontSize": size, "subtitlePadding": 5}
+    return {
+        "background": "transparent" if page else card,
+        "font": font,
+        "padding": 2 if page else 12,
+        "aria": False,  # the figure is described as a whole, its numbers stand in a table
+        "view": {"stroke": None},
+        "axis": {**label, **lines, "gridColor": grid, "tickSize": 4, "labelOverlap": "greedy"},
+        "axisY": {"titlePadding": 8},
+        "title": {"anchor": "start", "frame": "group", "color": ink, "fontSize": size, **below},
+        "legend": {**label, "labelColor": ink, "labelLimit": 400},
+        "text": {"color": muted, "fontSize": size},
+        "rule": {"color": muted},
     }
 
 
@@ -120,13 +153,11 @@ def packed(figure: Figure) -> dict[str, Any]:
     """For the page: spec, rows without their field names, headings and legend."""
     fields = list(dict.fromkeys(key for row in figure.rows for key in row))
     return {
-        "title": figure.title,
         "spec": figure.spec,
         "fields": fields,
         "rows": [[known(row.get(key)) for key in fields] for row in figure.rows],
         "columns": dict(figure.columns),
         "legend": [entry._asdict() for entry in figure.legend],
-        "folded": figure.folded,
     }
 
 

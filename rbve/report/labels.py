@@ -38,11 +38,9 @@ REFERENCES = {
     "reference_return": "online reference",
 }
 CLIPPED = "behaviour, best in data (rewards clipped)"  # not known on the scale of the others
-SHORT_REFERENCES = {
+SHORT_REFERENCES = REFERENCES | {
     "behaviour_return": "behaviour mean",
     "best_return": "best in data",
-    "random_return": "random",
-    "reference_return": "online reference",
 }
 PROXY = "public DQN (proxy)"  # what stands in for the online agent's best on Atari
 
@@ -57,14 +55,11 @@ def has_memory(run: Run) -> bool:
 
 def _recording_label(recording: Mapping[str, Any]) -> str:
     """'noise 0.25 · script ε 0.1'; '' for an online DQN without noise."""
-    labels = []
-    if recording.get("noise"):
-        labels.append(f"noise {_brief(recording['noise'])}")
-    if recording.get("behaviour") != "online dqn":
+    labels = [f"noise {_brief(recording['noise'])}"] if recording.get("noise") else []
+    if (behaviour := recording.get("behaviour")) != "online dqn":
         epsilon = recording.get("epsilon")
-        acts = epsilon is not None and recording.get("behaviour") != "uniform"
-        share = f" ε {_brief(epsilon)}" if acts else ""
-        labels.append(f"{recording.get('behaviour')}{share}")
+        acts = epsilon is not None and behaviour != "uniform"
+        labels.append(f"{behaviour} ε {_brief(epsilon)}" if acts else str(behaviour))
     if recording.get("keep") not in (None, 1.0):
         labels.append(f"{100 * recording['keep']:g}% recorded")
     return " · ".join(labels)
@@ -125,11 +120,6 @@ def mix(first: str, second: str, share: float) -> str:
     """Colour between two, `share` of the way."""
     pairs = [(int(first[k : k + 2], 16), int(second[k : k + 2], 16)) for k in (1, 3, 5)]
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
-
-
-def lighten(colour: str, share: float) -> str:
-    """Mix with white, for further settings of one algorithm among others."""
-    return mix(colour, "#ffffff", 0.7 * share)
 
 
 def ramp(share: float) -> str:

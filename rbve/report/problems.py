@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from rbve.audit.verdict import counted
 from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
 from rbve.evaluation.metric import registered
-from rbve.report import across, table
+from rbve.report import statistics, table
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.labels import SHORT_REFERENCES, one_line
 from rbve.report.page import Section
 from rbve.report.render import filter_table, part
 from rbve.report.statistics import Estimate, Floats
 from rbve.report.summary import Method, Problem
-from rbve.report.words import best_words, headline, plural, sizes, training
+from rbve.report.words import best_words, headline, sizes, training
 
 TITLE = "Results of learning from logged data"
 ABOUT = (
@@ -67,7 +68,7 @@ _ABOUT_GAMES = (
 
 def about(problems: Sequence[Problem]) -> str:
     runs = sum(len(problem.runs) for problem in problems)
-    size = f"{plural(runs, 'run')} on {plural(len(problems), 'problem')}"
+    size = f"{counted(runs, 'run')} on {counted(len(problems), 'problem')}"
     return str(Markup('{} <span class="muted">{}.</span>').format(ABOUT, size))
 
 
@@ -141,11 +142,11 @@ def _median(scores: dict[str, list[Floats]], games: int) -> str:
     """'83.1 [75.0, 91.2] (35 games, 2 missing)'."""
     if not scores:
         return table.ABSENT
-    found = across.interval(scores, across.median_of_tasks)
+    found = statistics.interval(scores, statistics.median_of_tasks)
     middle = table.number(found.value, 1)
     if min(sum(map(len, datasets)) for datasets in scores.values()) > 1:
         middle += f" [{table.number(found.low, 1)}, {table.number(found.high, 1)}]"
-    return f"{middle} ({plural(len(scores), 'game')}, {games - len(scores)} missing)"
+    return f"{middle} ({counted(len(scores), 'game')}, {games - len(scores)} missing)"
 
 
 def _charts(problem: Problem, name: str) -> Iterator[Chart]:
@@ -189,7 +190,7 @@ def _shown_as(what: str, estimates: Sequence[Estimate]) -> str:
 def _count(methods: Sequence[Method]) -> str:
     runs = sorted({method.n for method in methods})
     if len(runs) == 1:
-        return f"n = {plural(runs[0], 'run')} per method"
+        return f"n = {counted(runs[0], 'run')} per method"
     return f"n = {runs[0]} to {runs[-1]} runs per method"
 
 
@@ -197,7 +198,7 @@ def _curve(method: Method) -> Series:
     ends = [run.last("diverged_at") for run in method.runs]
     steps = [step for step, _ in method.curve]
     diverged = [min(steps, key=lambda step: abs(step - at)) for at in ends if at is not None]
-    notes = {step: f"{plural(diverged.count(step), 'run')} diverged here" for step in diverged}
+    notes = {step: f"{counted(diverged.count(step), 'run')} diverged here" for step in diverged}
     points = tuple(
         Point(step, found.mean, found.low, found.high, found.n, notes.get(step, ""))
         for step, found in method.curve

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from rbve.report import figure, theme
+from rbve.report import figure
 
 STYLES = ("page.css", "figure.css", "table.css")
 SCRIPTS = ("html.js", "figure.js", "table.js", "page.js")
@@ -29,10 +29,10 @@ def whole(template: str, figures: Iterable[figure.Figure] = (), **values: Any) -
     """A whole page; Vega is in it if it has figures."""
     drawn = list(figures)
     themes = {
-        "light": {"config": theme.config(page=True), "card": theme.CARD},
-        "dark": {"config": theme.config(dark=True, page=True), "card": theme.DARK[theme.CARD]},
-        "swap": theme.DARK,
-        "dashes": ["", *(" ".join(map(str, dashes)) for dashes in theme.DASHES[1:])],
+        "light": {"config": figure.config(page=True), "card": figure.CARD},
+        "dark": {"config": figure.config(dark=True, page=True), "card": figure.DARK[figure.CARD]},
+        "swap": figure.DARK,
+        "dashes": ["", *(" ".join(map(str, dashes)) for dashes in figure.DASHES[1:])],
     }
     return (
         environment()

@@ -197,7 +197,9 @@ def _methods_of(runs: Sequence[Run]) -> list[Method]:
         alone = len(by_algorithm) == 1 and len(variants) > 1  # a sweep of settings
         for k, (settings, members) in enumerate(variants):
             name = labels.method_name(known[algorithm][0], algorithm, settings, members[0])
-            look = (labels.lighten(known[algorithm][1], k / max(len(variants), 3)), k)
+            # Further settings of one algorithm among others are lighter.
+            white = 0.7 * k / max(len(variants), 3)
+            look = (labels.mix(known[algorithm][1], "#ffffff", white), k)
             if alone:
                 look = (labels.ramp(k / (len(variants) - 1)), 0)
             strong = algorithm == labels.EMPHASISED and not alone

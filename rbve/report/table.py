@@ -139,12 +139,8 @@ def number(value: float | None, places: int | None = None) -> str:
     return minus(text) if text.strip("-0.") else text.removeprefix("-")
 
 
-def tables(problems: Sequence[Problem]) -> list[Table]:
-    """One rich table per problem, to be printed by the caller."""
-    return [table(problem) for problem in problems]
-
-
 def table(problem: Problem) -> Table:
+    """A rich table, to be printed by the caller."""
     words = interval_words(method.estimates["return"] for method in problem.methods)
     caption = Text(f"In brackets: {words}.") if words else None
     result = Table(

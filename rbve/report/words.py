@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rbve.audit.verdict import counted
 from rbve.report import table
 from rbve.report.statistics import student_interval
 from rbve.report.summary import Problem
@@ -129,11 +130,11 @@ def _scale(problem: Problem) -> float:
 def sizes(problem: Problem) -> str:
     episodes = [facts.get("episodes") for facts in problem.datasets.values()]
     known = sorted(count for count in episodes if count is not None)
-    words = f"{plural(len(problem.runs), 'run')}, {plural(len(problem.datasets), 'dataset')}"
+    words = f"{counted(len(problem.runs), 'run')}, {counted(len(problem.datasets), 'dataset')}"
     if not known:
         return f"{words}."
     if known[0] == known[-1]:
-        return f"{words} of {plural(known[0], 'episode')}."
+        return f"{words} of {counted(known[0], 'episode')}."
     return f"{words} of {known[0]:,} to {known[-1]:,} episodes."
 
 
@@ -149,7 +150,3 @@ def training(problem: Problem) -> str:
 
 def _listing(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

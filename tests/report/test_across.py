@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rbve.report import across
+from rbve.report import statistics as across
 
 
 def test_interquartile_mean_cuts_a_quarter_at_each_end() -> None:

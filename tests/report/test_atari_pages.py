@@ -46,7 +46,7 @@ def add_run(folder: Path, env: str, algorithm: str, score: float, known: dict[st
 
 def printed(folder: Path) -> str:
     console = Console(file=io.StringIO(), width=200)
-    for each in table.tables(group(rows.find([folder]))):
+    for each in map(table.table, group(rows.find([folder]))):
         console.print(each)
     return console.file.getvalue()  # type: ignore[attr-defined]
 

@@ -105,7 +105,7 @@ def test_json_equals_hand_computed_figures(problems):
 
 def test_terminal_tables(problems):
     console = Console(file=io.StringIO(), width=200)
-    first, second = table.tables(problems)
+    first, second = map(table.table, problems)
     console.print(first)
     text = console.file.getvalue()
     lines = {line.split("│")[1].strip(): line for line in text.splitlines() if "│" in line}

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from rbve.report.across import mean_interval
 from rbve.report.statistics import (
     estimate,
     finite,
+    mean_interval,
     standard_error,
     student_interval,
     student_quantile,

@@ -12,7 +12,7 @@ import numpy as np
 from rbve.paper.claims import Claim
 from rbve.paper.judging.verdicts import Judgement, graded, not_run, shown
 from rbve.paper.theory import numbered
-from rbve.report.across import mean_interval
+from rbve.report.statistics import mean_interval
 from rbve.rows import Run
 
 PLACE = 4

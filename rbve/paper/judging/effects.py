@@ -9,8 +9,7 @@ import numpy as np
 
 from rbve.paper.finals import SCORE, Final, Finals, Problem, on_other_datasets
 from rbve.report import labels
-from rbve.report.across import Interval, mean_interval
-from rbve.report.statistics import Floats
+from rbve.report.statistics import Floats, Interval, mean_interval
 
 
 @dataclass(frozen=True)

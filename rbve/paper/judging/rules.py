@@ -17,8 +17,7 @@ from rbve.paper.judging import effects as of
 from rbve.paper.judging import verdicts
 from rbve.paper.judging.effects import NORMALISED_SCORE, Method, Methods, Quantity, Where
 from rbve.paper.judging.verdicts import Judgement, by_sign, careful, missing, not_run, shown
-from rbve.report.across import mean_interval
-from rbve.report.statistics import Floats
+from rbve.report.statistics import Floats, mean_interval
 
 Rule = Callable[[Finals], Judgement]
 Terms = ParamSpec("Terms")  # of a rule

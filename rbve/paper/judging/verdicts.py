@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rbve.report.across import Interval
+from rbve.report.statistics import Interval
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not reproduced", "not run")

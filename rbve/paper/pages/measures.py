@@ -10,9 +10,8 @@ import numpy as np
 
 from rbve.evaluation.metric import registered
 from rbve.report import statistics
-from rbve.report.across import interval, median_of_tasks
 from rbve.report.chart import Point
-from rbve.report.statistics import Floats, logarithm
+from rbve.report.statistics import Floats, interval, logarithm, median_of_tasks
 from rbve.report.table import number
 
 NAMES = {name: each.label for name, each in registered().items()}

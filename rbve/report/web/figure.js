@@ -115,28 +115,16 @@ class FigureView {
 
   /** Where the rows are drawn, in pixels of the stage. */
   hits() {
-    const found = [];
-    this.views.forEach((view, panel) => {
-      const cell = this.place.children[panel];
-      const [left, top] = view.origin();
-      const walk = (mark, x, y) => {
-        const named = /^points.*_marks$/.test(mark.name || "");
-        for (const item of mark.items) {
-          if (mark.marktype === "group") {
-            for (const inner of item.items) walk(inner, x + (item.x || 0), y + (item.y || 0));
-          } else if (named && item.datum.id !== undefined) {
-            const { x1, y1, x2, y2 } = item.bounds;
-            found.push({ panel, row: this.rows[item.datum.id], box: [x + x1, y + y1, x + x2, y + y2] });
-          }
-        }
-      };
-      walk(view.scenegraph().root, cell.offsetLeft + left, cell.offsetTop + top);
-    });
-    for (const hit of found) {
-      const [x1, y1, x2, y2] = hit.box;
-      [hit.x, hit.y] = [(x1 + x2) / 2, (y1 + y2) / 2];
-    }
-    return found.sort((a, b) => a.row.id - b.row.id);
+    const stage = this.stage.getBoundingClientRect();
+    const hit = (mark, panel) => {
+      const { left, top, width, height } = mark.getBoundingClientRect();
+      const [x, y] = [left - stage.left, top - stage.top];
+      const row = this.rows[mark.__data__.datum.id];
+      return { panel, row, box: [x, y, x + width, y + height], x: x + width / 2, y: y + height / 2 };
+    };
+    return [...this.place.children].flatMap((cell, panel) =>
+      [...cell.querySelectorAll("g[class*=' points'] > *")].map((mark) => hit(mark, panel)))
+      .sort((a, b) => a.row.id - b.row.id);
   }
 
   listen() {

@@ -1,12 +1,8 @@
 // What figures and tables share: elements, numbers in words.
 
-function html(tag, attributes = {}, ...children) {
-  return filled(document.createElement(tag), attributes, children);
-}
-
-function svg(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
-}
+const html = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
+const svg = (tag, attributes = {}, ...children) =>
+  filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {

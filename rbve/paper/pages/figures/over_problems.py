@@ -9,10 +9,9 @@ import numpy as np
 from rbve.paper.pages import render
 from rbve.paper.pages.gather import BEST, COLOURS, OTHERS, Results, Shown, Study, results_of, ways
 from rbve.paper.pages.measures import span
-from rbve.report import across, statistics
-from rbve.report.across import Interval
+from rbve.report import statistics
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
-from rbve.report.statistics import Floats
+from rbve.report.statistics import Floats, Interval
 from rbve.report.table import number
 
 PLACE, TITLE, SHORT = 2, "Scores over all problems", "Over problems"
@@ -25,9 +24,9 @@ ByTask = Mapping[str, Floats]
 Labels = tuple[Literal["rows", "lines"], str, str]  # of a chart: its kind, x and y
 
 STATISTICS: dict[str, Callable[[ByTask], Interval]] = {
-    "mean": across.mean_interval,
-    "median": partial(across.interval, statistic=across.median_of_tasks),
-    "interquartile mean": partial(across.interval, statistic=across.pooled_iqm),
+    "mean": statistics.mean_interval,
+    "median": partial(statistics.interval, statistic=statistics.median_of_tasks),
+    "interquartile mean": partial(statistics.interval, statistic=statistics.pooled_iqm),
 }
 ABOUT_STATISTICS = (
     "mean and median: over problems, of each problem's mean over datasets; interquartile mean: of "
@@ -70,7 +69,7 @@ def tables(study: Study, name: str) -> str:
         ],
         thresholds=["method", *(f"above {x}" for x in THRESHOLDS)],
         shares=[
-            (method.name, *(text(each, 2) for each in across.performance_profile(own, at)))
+            (method.name, *(text(each, 2) for each in statistics.performance_profile(own, at)))
             for method, own in scores.items()
         ],
     )
@@ -101,7 +100,7 @@ def improvements(results: Results) -> dict[Shown, Interval]:
     """P(R-BVE above the other on the same problem), by the other."""
     scores = complete(results, OTHERS)
     return {
-        method: across.probability_of_improvement(ours, own)
+        method: statistics.probability_of_improvement(ours, own)
         for ours in (own for method, own in scores.items() if method.name == OURS)
         for method, own in scores.items()
         if method.name != OURS
@@ -151,7 +150,7 @@ def profile_chart(results: Results, slug: str) -> Chart:
     at = np.linspace(low, high, PLACES)
     lines = []
     for method, own in scores.items():
-        shares = zip(at, across.performance_profile(own, at), strict=True)
+        shares = zip(at, statistics.performance_profile(own, at), strict=True)
         lines.append(method.series([_point(float(x), each) for x, each in shares]))
     note = (
         "Share of datasets on which a method scores above a threshold, every problem counting "

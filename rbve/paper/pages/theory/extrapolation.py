@@ -9,9 +9,8 @@ from rbve.paper.pages.theory import estimated, share
 from rbve.paper.theory import keyed, numbered
 from rbve.report import marks
 from rbve.report.chart import Chart, Panel, Point, Series
-from rbve.report.figure import Entry, Figure, Spec
+from rbve.report.figure import INK, Entry, Figure, Spec
 from rbve.report.labels import METHODS
-from rbve.report.theme import INK
 from rbve.rows import Run
 
 Q_COLOUR = METHODS["dqn"][1]

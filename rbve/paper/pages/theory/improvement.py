@@ -6,10 +6,9 @@ from typing import Any
 from rbve.paper.pages.theory import wilson
 from rbve.report import marks
 from rbve.report.chart import Chart, Panel, Point, Series
-from rbve.report.figure import Figure, Spec
+from rbve.report.figure import INK, Figure, Spec
 from rbve.report.labels import ramp
 from rbve.report.table import number
-from rbve.report.theme import INK
 from rbve.rows import Run
 
 HOLDS, FAILS = "#0072B2", "#D62410"
