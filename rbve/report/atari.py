@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
+from rbve.envs.atari import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
 from rbve.report import across, table
 from rbve.report.page import Section
 from rbve.report.render import table as render_table

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rbve.data.dataset import Dataset
-from rbve.envs._atari_games import with_reference
+from rbve.envs.atari import with_reference
 from rbve.parts import DataRef
 from rbve.upgrade import upgraded
 
