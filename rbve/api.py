@@ -11,8 +11,7 @@ import numpy as np
 from rbve import backend, rows
 from rbve.audit import Audit, audit, audit_path
 from rbve.behaviours import record as recorder
-from rbve.behaviours.choose import Asked, choose
-from rbve.behaviours.record import RecordingPlan
+from rbve.behaviours.record import Asked, RecordingPlan, choose
 from rbve.data import Dataset, Episode, load
 from rbve.data import convert as conversion
 from rbve.evaluation import evaluate as evaluator

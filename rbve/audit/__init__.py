@@ -4,8 +4,6 @@ Counts are exact. Observations are read in full up to a gigabyte, else in random
 of the state space and regressions rest on a seeded sample. The result says what was read.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass

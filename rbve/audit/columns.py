@@ -1,7 +1,5 @@
 """What is wrong with values: not finite, constant, twice, out of scale, not what they claim."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,11 +29,10 @@ _STANDARDISE = (
 
 
 def findings(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
-    yield from _not_finite(dataset, scan)
-    yield from _wrong_values(dataset)
+    yield from _wrong_values(dataset, scan)
     yield from _odd_columns(dataset, scan)
     yield from _scale(dataset, scan)
-    yield from copies(scan)
+    yield from _copies(scan)
 
 
 def repaired(dataset: Dataset) -> Dataset:
@@ -47,13 +44,12 @@ def repaired(dataset: Dataset) -> Dataset:
         lost = dataset.complete & ~np.isfinite(dataset.episode_return)
         returns = np.where(lost, sums, dataset.episode_return)
         dataset = replace(dataset, reward=known, episode_return=returns)
-    if (action < -1).any() or (action >= dataset.num_actions).any():
-        known = np.where((action < -1) | (action >= dataset.num_actions), -1, action)
-        dataset = replace(dataset, action=known)
-    return dataset
+    unknown = (action < -1) | (action >= dataset.num_actions)
+    return replace(dataset, action=np.where(unknown, -1, action)) if unknown.any() else dataset
 
 
-def _not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+def _wrong_values(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
+    """What is not finite, and what a store refuses: illegal actions, impossible propensities."""
     if scan.bad_rows:
         where = f" in {listed(scan.bad_columns)}" if scan.bad_columns else ""
         yield Finding(
@@ -65,21 +61,15 @@ def _not_finite(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
             level="stop",
         )
     reward = np.asarray(dataset.reward)
-    wrong = ~np.isfinite(reward)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    if not np.isfinite(reward).all():
         yield Finding(
             "rewards not finite",
             f"{int(np.isnan(reward).sum()):,} NaN and {int(np.isinf(reward).sum()):,} infinite "
-            f"rewards, first in {place(dataset, row)}",
+            f"rewards, first in {place(dataset, int(np.argmin(np.isfinite(reward))))}",
             "every V̂ before it in the episode is lost, and training diverges",
             "correct those rewards in the log, or take their episodes out of it, and convert again",
             level="stop",
         )
-
-
-def _wrong_values(dataset: Dataset) -> Iterator[Finding]:
-    """What a store refuses: unknown or illegal actions, impossible propensities."""
     known = {name: _zeroed(getattr(dataset, name)) for name in ("reward", "episode_return")}
     for fault in faults(replace(without_observations(dataset), **known)):
         more = f" ({fault.count:,} rows like it)" if fault.count > 1 else ""
@@ -155,7 +145,7 @@ def _scale(dataset: Dataset, scan: Scan) -> Iterator[Finding]:
             )
 
 
-def copies(scan: Scan) -> Iterator[Finding]:
+def _copies(scan: Scan) -> Iterator[Finding]:
     if scan.copies and not scan.chance_copies:
         yield Finding(
             "episodes logged twice",

@@ -1,7 +1,5 @@
 """Counts, lengths, returns and how episodes end, and whether that can be true."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -73,7 +71,7 @@ def measure(dataset: Dataset) -> Counts:
         returns=spread(returns) if some else None,
         return_histogram=histogram(returns) if some else None,
         above_mean=float((returns > returns.mean()).mean()) if some else 0.0,
-        executed_differs=executed_differs(dataset),
+        executed_differs=_executed_differs(dataset),
     )
 
 
@@ -98,7 +96,7 @@ def histogram(values: np.ndarray) -> Histogram:
     return Histogram(edges.tolist(), counts.tolist())
 
 
-def executed_differs(dataset: Dataset) -> float | None:
+def _executed_differs(dataset: Dataset) -> float | None:
     if dataset.executed is None:
         return None
     chosen, executed = np.asarray(dataset.action), np.asarray(dataset.executed)
@@ -138,9 +136,9 @@ def measure_ends(dataset: Dataset, sample: Sample) -> Ends:
 
 def limit_of(lengths: np.ndarray) -> int | None:
     """The longest length, if episodes pile up there."""
-    if len(lengths) == 0 or lengths.max() < _SHORTEST_LIMIT:
+    longest = int(lengths.max(initial=0))
+    if longest < _SHORTEST_LIMIT:
         return None
-    longest = int(lengths.max())
     there = int((lengths == longest).sum())
     below = int(((lengths < longest) & (lengths >= longest / 2)).sum())
     usual = below / max(1, longest - longest // 2)
@@ -169,7 +167,8 @@ def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
             "a network learns such a log by heart",
             "gather more episodes before believing any result",
         )
-    yield from _cut_episodes(dataset, counts, ends)
+    if ends.first_cut is not None:
+        yield _cut_episodes(int(dataset.lengths[ends.first_cut]), counts, ends)
     if ends.limit is not None and ends.at_limit_terminated == ends.at_limit and ends.clock < _CLOCK:
         yield Finding(
             "time limit marked as termination",
@@ -207,24 +206,20 @@ def findings(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
         )
 
 
-def _cut_episodes(dataset: Dataset, counts: Counts, ends: Ends) -> Iterator[Finding]:
-    if ends.first_cut is None:
-        return
-    steps = int(dataset.lengths[ends.first_cut])
+def _cut_episodes(steps: int, counts: Counts, ends: Ends) -> Finding:
     if ends.cut == 1 and ends.first_cut == counts.episodes - 1:
-        yield Finding(
+        return Finding(
             "trailing partial episode",
             f"the last episode ({ends.first_cut}) stops after {counted(steps, 'step')} without an "
             "end, as no other does",
             "its V̂ lacks the rewards that came after the recording stopped",
             "take it out of the log, or record on until it ends",
         )
-    else:
-        yield Finding(
-            "episodes cut short",
-            f"{ends.cut:,} of {counts.episodes:,} episodes are truncated at lengths that are no "
-            f"common limit, such as episode {ends.first_cut} after {counted(steps, 'step')}",
-            "their V̂ lacks the rewards that came after the cut",
-            "if these ends are real, read the log with `--ends terminated`; else take those "
-            "episodes out of it, or know that their V̂ is too low",
-        )
+    return Finding(
+        "episodes cut short",
+        f"{ends.cut:,} of {counts.episodes:,} episodes are truncated at lengths that are no common "
+        f"limit, such as episode {ends.first_cut} after {counted(steps, 'step')}",
+        "their V̂ lacks the rewards that came after the cut",
+        "if these ends are real, read the log with `--ends terminated`; else take those episodes "
+        "out of it, or know that their V̂ is too low",
+    )

@@ -1,7 +1,5 @@
 """Which observations an audit reads: in chunks, or a sample; and decisions as a few numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -12,7 +10,6 @@ from rbve.data.dataset import Dataset
 _SCAN_BYTES = 1 << 30  # observations read in full up to here: seconds from any disk
 CHUNK_BYTES = 1 << 24  # of observations held at once
 STRETCHES = 64  # of a sample: long reads from disk, yet spread over the whole log
-_FLAT_COLUMNS = 4096  # more numbers than this are not columns a person named
 SAMPLE_ROWS = 200_000  # decisions looked at for cells and regressions
 SAMPLE_BYTES = 1 << 28  # of observations behind them
 FIT_ROWS = 20_000  # from which scales are taken
@@ -28,76 +25,8 @@ class Reach:
 
     episodes: np.ndarray  # (N,) ascending
     whole: bool  # all of them
-    rows: np.ndarray | None  # (M,) their rows; None = all
+    rows: np.ndarray  # (M,) their rows
     offsets: np.ndarray  # (N+1,) first row of each episode among those read
-
-
-def row_bytes(dataset: Dataset) -> int:
-    return dataset.obs.dtype.itemsize * max(1, int(np.prod(dataset.obs_shape)))
-
-
-def reach(dataset: Dataset, seed: int, limit: int = _SCAN_BYTES) -> Reach:
-    """All episodes if their observations fit the limit, else random stretches of episodes."""
-    allowed = max(1, limit // row_bytes(dataset))
-    total = len(dataset.action)
-    if total <= allowed:
-        return Reach(np.arange(dataset.num_episodes), True, None, np.asarray(dataset.offsets))
-    rng = np.random.default_rng([seed, 0])
-    chosen = np.zeros(dataset.num_episodes, bool)
-    held = 0
-    for start in rng.permutation(dataset.num_episodes):
-        goal = dataset.offsets[start] + max(1, allowed // STRETCHES)
-        stop = max(int(dataset.offsets.searchsorted(goal, side="right")) - 1, start + 1)
-        fresh = np.flatnonzero(~chosen[start:stop]) + start
-        held += int((dataset.offsets[fresh + 1] - dataset.offsets[fresh]).sum())
-        if held > allowed and chosen.any():
-            break
-        chosen[fresh] = True
-    episodes = np.flatnonzero(chosen)
-    lengths = np.diff(dataset.offsets)[episodes]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    rows = np.repeat(dataset.offsets[:-1][episodes] - offsets[:-1], lengths) + np.arange(
-        offsets[-1]
-    )
-    return Reach(episodes, False, rows, offsets)
-
-
-def chunks(dataset: Dataset, within: Reach) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(row numbers, observations) of the rows in reach, a chunk at a time."""
-    count = int(within.offsets[-1])
-    size = max(1, CHUNK_BYTES // row_bytes(dataset))
-    for start in range(0, count, size):
-        stop = min(start + size, count)
-        if within.rows is None:
-            yield np.arange(start, stop), np.asarray(dataset.obs[start:stop])
-        else:
-            rows = within.rows[start:stop]
-            yield rows, np.asarray(dataset.obs[rows])
-
-
-def without_observations(dataset: Dataset) -> Dataset:
-    """The same log with one zero for every observation, so that nothing reads them by accident."""
-    nothing = np.broadcast_to(np.uint8(0), (len(dataset.action), 1))
-    return replace(dataset, obs=nothing, features=None)
-
-
-def is_flat(dataset: Dataset) -> bool:
-    """Columns with meanings of their own, as opposed to a board or a picture."""
-    shape = dataset.obs_shape
-    size = int(np.prod(shape))
-    return size <= _FLAT_COLUMNS and sum(side > 1 for side in shape) <= 1
-
-
-def column_names(dataset: Dataset) -> list[str]:
-    if dataset.features is not None:
-        return dataset.features.names
-    return [f"column {index}" for index in range(int(np.prod(dataset.obs_shape)))]
-
-
-def place(dataset: Dataset, row: int) -> str:
-    """Where a row is, in words."""
-    episode = int(np.searchsorted(dataset.offsets, row, side="right")) - 1
-    return f"episode {episode}, step {row - int(dataset.offsets[episode])}"
 
 
 @dataclass(frozen=True)
@@ -107,40 +36,84 @@ class Sample:
     whole: bool  # every decision of the dataset is in it
 
 
-def decisions(dataset: Dataset, within: Reach) -> np.ndarray:
-    """Rows in reach that hold a decision."""
-    rows = np.arange(len(dataset.action)) if within.rows is None else within.rows
-    final = np.zeros(len(rows), bool)
-    final[within.offsets[1:] - 1] = True
-    return rows[~final & (np.asarray(dataset.action[rows]) >= 0)]
+def row_bytes(dataset: Dataset) -> int:
+    return dataset.obs.dtype.itemsize * max(1, int(np.prod(dataset.obs_shape)))
+
+
+def reach(dataset: Dataset, seed: int, limit: int = _SCAN_BYTES) -> Reach:
+    """All episodes if their observations fit the limit, else random stretches of episodes."""
+    allowed = max(1, limit // row_bytes(dataset))
+    whole = len(dataset.action) <= allowed
+    chosen, held = np.full(dataset.num_episodes, whole), 0
+    order = np.random.default_rng([seed, 0]).permutation(dataset.num_episodes)
+    for start in [] if whole else order:
+        goal = dataset.offsets[start] + max(1, allowed // STRETCHES)
+        stop = max(int(dataset.offsets.searchsorted(goal, side="right")) - 1, start + 1)
+        fresh = np.flatnonzero(~chosen[start:stop]) + start
+        held += int((dataset.offsets[fresh + 1] - dataset.offsets[fresh]).sum())
+        if held > allowed and chosen.any():
+            break
+        chosen[fresh] = True
+    lengths = np.diff(dataset.offsets)
+    offsets = np.concatenate([[0], np.cumsum(lengths[chosen])])
+    return Reach(np.flatnonzero(chosen), whole, np.flatnonzero(np.repeat(chosen, lengths)), offsets)
+
+
+def chunks(dataset: Dataset, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(row numbers, observations) of these rows, a chunk at a time."""
+    size = max(1, CHUNK_BYTES // row_bytes(dataset))
+    for start in range(0, max(len(rows), 1), size):
+        part = rows[start : start + size]
+        yield part, np.asarray(dataset.obs[part])
+
+
+def without_observations(dataset: Dataset) -> Dataset:
+    """The same log with one zero for every observation, so that nothing reads them by accident."""
+    nothing = np.broadcast_to(np.uint8(0), (len(dataset.action), 1))
+    return replace(dataset, obs=nothing, features=None)
+
+
+def place(dataset: Dataset, row: int) -> str:
+    """Where a row is, in words."""
+    episode = int(np.searchsorted(dataset.offsets, row, side="right")) - 1
+    return f"episode {episode}, step {row - int(dataset.offsets[episode])}"
+
+
+def rows_at(count: int, *rows: np.ndarray) -> np.ndarray:
+    """(count,) bool, true at these rows."""
+    mask = np.zeros(count, bool)
+    for each in rows:
+        mask[each] = True
+    return mask
+
+
+def _decisions(
+    dataset: Dataset, within: Reach, limit: int, rng: np.random.Generator
+) -> tuple[np.ndarray, bool]:
+    """Rows in reach that hold a decision, and whether these are all; at random if too many."""
+    rows = within.rows
+    final = rows_at(len(rows), within.offsets[1:] - 1)
+    rows = rows[~final & (np.asarray(dataset.action[rows]) >= 0)]
+    if len(rows) <= limit:
+        return rows, within.whole
+    return np.sort(rng.choice(rows, limit, replace=False)), False
 
 
 def draw(dataset: Dataset, within: Reach, encode: Encoder, seed: int) -> Sample:
-    rows = decisions(dataset, within)
     limit = max(1, min(SAMPLE_ROWS, SAMPLE_BYTES // row_bytes(dataset)))
-    whole = within.whole and len(rows) <= limit
-    if len(rows) > limit:
-        rng = np.random.default_rng([seed, 1])
-        rows = np.sort(rng.choice(rows, limit, replace=False))
+    rows, whole = _decisions(dataset, within, limit, np.random.default_rng([seed, 1]))
     return Sample(rows, encoded(dataset, rows, encode), whole)
 
 
 def encoded(dataset: Dataset, rows: np.ndarray, encode: Encoder) -> np.ndarray:
-    size = max(1, CHUNK_BYTES // row_bytes(dataset))
-    parts = [
-        encode(np.asarray(dataset.obs[rows[start : start + size]]))
-        for start in range(0, max(len(rows), 1), size)
-    ]
-    return np.concatenate(parts)
+    return np.concatenate([encode(raw) for _, raw in chunks(dataset, rows)])
 
 
 def fit_encoder(dataset: Dataset, within: Reach, seed: int) -> Encoder:
     """Standardised inputs of the network; wide ones at random onto fewer numbers."""
     rng = np.random.default_rng([seed, 2])
-    rows = decisions(dataset, within)
     limit = max(1, min(FIT_ROWS, CHUNK_BYTES // row_bytes(dataset)))
-    if len(rows) > limit:
-        rows = np.sort(rng.choice(rows, limit, replace=False))
+    rows, _ = _decisions(dataset, within, limit, rng)
     seen = _inputs(dataset, np.asarray(dataset.obs[rows]))
     mean, deviation = seen.mean(axis=0), seen.std(axis=0)
     kept = deviation > 1e-9 * np.maximum(1, np.abs(mean))
@@ -160,10 +133,8 @@ def fit_encoder(dataset: Dataset, within: Reach, seed: int) -> Encoder:
 
 def _inputs(dataset: Dataset, raw: np.ndarray) -> np.ndarray:
     """(n, D) float64; pictures averaged down, categories one-hot, what 32 bits do not hold 0."""
-    if dataset.features is not None:
-        values = dataset.features.encode(raw)
-    else:
-        values = smaller(raw.astype(np.float64))
+    features = dataset.features
+    values = smaller(raw.astype(np.float64)) if features is None else features.encode(raw)
     values = values.reshape(len(raw), -1).astype(np.float64)
     return np.where(np.abs(values) <= np.finfo(np.float32).max, values, 0.0)
 

@@ -1,16 +1,16 @@
 """One pass over the observations: values per column, what is not finite, what is logged twice."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rbve.audit.reading import Reach, chunks, column_names, is_flat, place
+from rbve.audit.reading import Reach, chunks, place, rows_at
 from rbve.data.dataset import Dataset
 from rbve.data.features import is_finite32
 
 _Words = np.ndarray  # uint64
+_FLAT_COLUMNS = 4096  # more numbers than this are not columns a person named
 _RECURRING = 0.02  # share of different episodes that meet in their middle: then states recur
 
 
@@ -46,101 +46,91 @@ class Scan:
 
 
 def scan(dataset: Dataset, within: Reach) -> Scan:
-    columns = _ColumnSums(dataset) if is_flat(dataset) else None
-    extremes = [np.inf, -np.inf]
-    bad, first_bad = 0, -1
-    states, hashes = [], []
-    for rows, raw in chunks(dataset, within):
-        flat = raw.reshape(len(rows), -1)
-        finite = is_finite32(flat) if flat.dtype.kind == "f" else None
-        if finite is not None and not finite.all():
-            allowed = finite if dataset.features is None else dataset.features.accepts(flat)
-            wrong = ~allowed.all(axis=1)
-            if columns is not None:
-                columns.wrong |= ~allowed.all(axis=0)
-            bad += int(wrong.sum())
-            if wrong.any() and first_bad < 0:
-                first_bad = int(rows[np.argmax(wrong)])
-            known = np.where(finite, flat, 0)
-        else:
-            known, finite = flat, None
-        extremes = [min(extremes[0], float(known.min())), max(extremes[1], float(known.max()))]
-        if columns is not None:
-            columns.add(rows, known, finite)
-        states.append(_state_hashes(flat))
+    size, features = int(np.prod(dataset.obs_shape)), dataset.features
+    # Columns have meanings of their own, as opposed to the entries of a board or a picture.
+    flat = size <= _FLAT_COLUMNS and sum(side > 1 for side in dataset.obs_shape) <= 1
+    names = [f"column {index}" for index in range(size)] if features is None else features.names
+    shift, sums, extremes, wrong, states, hashes = None, [], [], [], [], []
+    for rows, raw in chunks(dataset, within.rows):
+        values = raw.reshape(len(rows), -1)
+        finite = is_finite32(values) if values.dtype.kind == "f" else np.ones(values.shape, bool)
+        allowed = finite
+        if features is not None and not finite.all():
+            allowed = features.accepts(values)
+        known = values if finite.all() else np.where(finite, values, 0)
+        wrong.append(~allowed.all(axis=1))
+        extremes += [float(known.min()), float(known.max())]
+        if flat:
+            known = known.astype(np.float64)
+            shift = known[0].copy() if shift is None else shift
+            sums.append(_column_sums(rows, known, finite, allowed, shift))
+        states.append(_state_hashes(values))
         hashes.append(states[-1] + _decision_hashes(dataset.action[rows], dataset.reward[rows]))
-    row_hash = np.concatenate(hashes)
+    row_hash, bad = np.concatenate(hashes), np.concatenate(wrong)
     copies, example, by_chance = _copied_episodes(row_hash, np.concatenate(states), within)
+    columns, duplicates, bad_columns = _combined(names, sums, shift, len(row_hash))
     return Scan(
         episodes=len(within.episodes),
         rows=len(row_hash),
         whole=within.whole,
-        columns=[] if columns is None else columns.result(),
-        duplicate_columns=[] if columns is None else columns.duplicates(),
-        low=extremes[0],
-        high=extremes[1],
-        bad_rows=bad,
-        bad_place=place(dataset, first_bad) if bad else "",
-        bad_columns=[] if columns is None else columns.not_finite(),
+        columns=columns,
+        duplicate_columns=duplicates,
+        low=min(extremes),
+        high=max(extremes),
+        bad_rows=int(bad.sum()),
+        bad_place=place(dataset, int(within.rows[np.argmax(bad)])) if bad.any() else "",
+        bad_columns=bad_columns,
         copies=copies,
         copy_example=example,
         chance_copies=by_chance,
-        repeated_rows=repeated(row_hash, within),
+        repeated_rows=_repeated(row_hash, within),
     )
 
 
-class _ColumnSums:
-    """Running figures of every column; values are taken relative to the first row."""
+def _column_sums(
+    rows: np.ndarray, values: np.ndarray, finite: np.ndarray, allowed: np.ndarray, shift: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Figures of every column over a chunk; sums are of differences from `shift`."""
+    apart = np.where(finite, values - shift, 0)
+    bits = (values + 0.0).view(np.uint64)  # −0 becomes 0
+    return {
+        "count": finite.sum(axis=0),
+        "total": apart.sum(axis=0),
+        "squares": (apart**2).sum(axis=0),
+        "low": np.where(finite, values, np.inf).min(axis=0),
+        "high": np.where(finite, values, -np.inf).max(axis=0),
+        "binary": ((values == 0) | (values == 1)).all(axis=0),
+        "allowed": allowed.all(axis=0),
+        "digest": _mixed(bits ^ _mixed(rows.astype(np.uint64))[:, None]).sum(axis=0),
+    }
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.names = column_names(dataset)
-        size = len(self.names)
-        self.shift: np.ndarray | None = None
-        self.count, self.total, self.squares = (np.zeros(size) for _ in range(3))
-        self.low, self.high = np.full(size, np.inf), np.full(size, -np.inf)
-        self.binary, self.wrong = np.ones(size, bool), np.zeros(size, bool)
-        self.digest = np.zeros(size, np.uint64)
-        self.rows = 0
 
-    def add(self, rows: np.ndarray, values: np.ndarray, finite: np.ndarray | None) -> None:
-        values = values.astype(np.float64)
-        if self.shift is None:
-            self.shift = values[0].copy()
-        there = np.ones(values.shape, bool) if finite is None else finite
-        apart = np.where(there, values - self.shift, 0)
-        self.count += there.sum(axis=0)
-        self.total += apart.sum(axis=0)
-        self.squares += (apart**2).sum(axis=0)
-        self.low = np.minimum(self.low, np.where(there, values, np.inf).min(axis=0))
-        self.high = np.maximum(self.high, np.where(there, values, -np.inf).max(axis=0))
-        self.binary &= ((values == 0) | (values == 1)).all(axis=0)
-        self.rows += len(rows)
-        bits = (values + 0.0).view(np.uint64)  # −0 becomes 0
-        self.digest += _mixed(bits ^ _mixed(rows.astype(np.uint64))[:, None]).sum(axis=0)
+_HOW: dict[str, Any] = {"low": np.min, "high": np.max, "binary": np.all, "allowed": np.all}
 
-    def result(self) -> list[_Column]:
-        count = np.maximum(self.count, 1)
-        mean = self.total / count
-        deviation = np.sqrt(np.maximum(self.squares / count - mean**2, 0))
-        low, high = (np.where(np.isfinite(each), each, 0) for each in (self.low, self.high))
-        mean = mean + (0 if self.shift is None else self.shift)
-        missing = 1 - self.count / max(self.rows, 1)
-        numbers = (each.tolist() for each in (low, high, mean, deviation, self.binary, missing))
-        return [_Column(*each) for each in zip(self.names, *numbers, strict=True)]
 
-    def duplicates(self) -> list[tuple[str, str]]:
-        """(column, the earlier one it equals in every row); constant columns are left out."""
-        seen: dict[int, str] = {}
-        found = []
-        for name, digest, varies in zip(self.names, self.digest, self.high > self.low, strict=True):
-            if varies and int(digest) in seen:
-                found.append((name, seen[int(digest)]))
-            elif varies:
-                seen[int(digest)] = name
-        return found
-
-    def not_finite(self) -> list[str]:
-        return [name for name, wrong in zip(self.names, self.wrong, strict=True) if wrong]
+def _combined(
+    names: list[str], parts: list[dict[str, np.ndarray]], shift: np.ndarray | None, rows: int
+) -> tuple[list[_Column], list[tuple[str, str]], list[str]]:
+    """Columns; pairs of one that varies and an earlier one it equals; columns not finite."""
+    if shift is None:
+        return [], [], []
+    held = {name: [part[name] for part in parts] for name in parts[0]}
+    whole = {name: _HOW.get(name, np.sum)(each, axis=0) for name, each in held.items()}
+    count = np.maximum(whole["count"], 1)
+    mean = whole["total"] / count
+    deviation = np.sqrt(np.maximum(whole["squares"] / count - mean**2, 0))
+    low, high = (np.where(np.isfinite(whole[end]), whole[end], 0) for end in ("low", "high"))
+    missing = 1 - whole["count"] / max(rows, 1)
+    figures = (low, high, mean + shift, deviation, whole["binary"], missing)
+    columns = zip(names, *(each.tolist() for each in figures), strict=True)
+    seen: dict[int, str] = {}
+    digests = zip(names, whole["digest"].tolist(), whole["high"] > whole["low"], strict=True)
+    earlier = [(name, seen.setdefault(digest, name)) for name, digest, varies in digests if varies]
+    return (
+        [_Column(*each) for each in columns],
+        [(name, first) for name, first in earlier if name != first],
+        [name for name, allowed in zip(names, whole["allowed"], strict=True) if not allowed],
+    )
 
 
 def _mixed(words: _Words) -> _Words:
@@ -187,10 +177,9 @@ def _copied_episodes(row_hash: _Words, state: _Words, within: Reach) -> tuple[in
     return copies, example, recurring > _RECURRING
 
 
-def repeated(row_hash: _Words, within: Reach) -> float:
+def _repeated(row_hash: _Words, within: Reach) -> float:
     """Share of decisions after the first that equal the one before."""
-    inside = np.ones(len(row_hash), bool)
-    inside[within.offsets[:-1]] = False  # first rows have none before
-    inside[within.offsets[1:] - 1] = False  # final rows are no decisions
-    rows = np.flatnonzero(inside)
+    # First rows have none before, and final rows are no decisions.
+    ends = rows_at(len(row_hash), within.offsets[:-1], within.offsets[1:] - 1)
+    rows = np.flatnonzero(~ends)
     return float((row_hash[rows] == row_hash[rows - 1]).mean()) if len(rows) else 0.0

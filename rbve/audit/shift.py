@@ -3,21 +3,15 @@
 A reward belongs to (s_t, a_t, s_t+1). If a regression from the triple one row before explains the
 logged rewards much better, on episodes it has not seen, they stand one row late (as where the
 reward is logged with the observation it arrives with); from the triple after, one row early.
-
-What cannot be told this way is said: constant rewards, one-step episodes, rewards that depend on
-the state alone ("late" and "reward of the current state" look alike), rewards nothing explains.
-Three patterns need no regression: a 0 in every first row and nowhere else; a lone reward that
-always stands in the last decision but one; rewards in first rows alone.
+Three patterns need no regression: see `_patterns`.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from rbve.audit.reading import SAMPLE_BYTES, Encoder, Reach, encoded, row_bytes
+from rbve.audit.reading import SAMPLE_BYTES, Encoder, Reach, encoded, row_bytes, rows_at
 from rbve.audit.verdict import Finding
 from rbve.data.dataset import Dataset
 
@@ -160,39 +154,34 @@ def _scores(features: np.ndarray, reward: np.ndarray, fold: np.ndarray) -> np.nd
 
 
 def _patterns(dataset: Dataset) -> tuple[str, str]:
-    """(late, early or empty; what was seen)."""
+    """(late, early or empty; what was seen).
+
+    A 0 in every first row and nowhere else; rewards in first rows alone; a lone reward that always
+    stands in the last decision but one.
+    """
     if dataset.num_episodes < _FEWEST_EPISODES or dataset.lengths.max() < 3:
         return "", ""
     reward = np.asarray(dataset.reward)
-    final = np.zeros(len(reward), bool)
-    final[dataset.offsets[1:] - 1] = True
-    first = np.zeros(len(reward), bool)
-    first[dataset.offsets[:-1]] = True
-    inner = ~first & ~final
-    if not reward[first].any() and (reward[inner] == 0).mean() < _ONLY_THERE:
+    inner = ~rows_at(len(reward), dataset.offsets[:-1], dataset.offsets[1:] - 1)
+    if not reward[dataset.offsets[:-1]].any() and (reward[inner] == 0).mean() < _ONLY_THERE:
         return _LATE, (
             f"the first reward of all {dataset.num_episodes:,} episodes is 0, and hardly any "
             "other is"
         )
     if dataset.lengths.min() < 3:
         return "", ""
-    if reward.any() and _all_at(reward, dataset.offsets[:-1]):
-        return (
-            _LATE,
-            "rewards stand in first rows alone, as if each had slipped past an episode's end",
-        )
-    before = dataset.offsets[1:] - 3
+    rewards, before = np.count_nonzero(reward), dataset.offsets[1:] - 3
+    if rewards and np.count_nonzero(reward[dataset.offsets[:-1]]) == rewards:
+        seen = "rewards stand in first rows alone, as if each had slipped past an episode's end"
+        return _LATE, seen
     lone = np.add.reduceat(reward != 0, dataset.offsets[:-1]).max() <= 1
-    if lone and _all_at(reward, before) and (reward[before] != 0).mean() > 0.5:
+    there = np.count_nonzero(reward[before])
+    if lone and there == rewards and there > len(before) / 2:
         return _EARLY, (
             "the only reward of an episode always stands in its last decision but one, never in "
             "the last"
         )
     return "", ""
-
-
-def _all_at(reward: np.ndarray, rows: np.ndarray) -> bool:
-    return int((reward != 0).sum()) == int((reward[rows] != 0).sum())
 
 
 def findings(found: Shift) -> Iterator[Finding]:

@@ -4,15 +4,12 @@ States are grouped into cells by k-means on standardised observations. Within a 
 each action estimates the behaviour; cells are coarse, so its entropy is an upper bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from rbve.audit.reading import Sample
+from rbve.audit.reading import Sample, rows_at
 from rbve.audit.verdict import Finding, listed
 from rbve.data.dataset import Dataset
 
@@ -59,55 +56,49 @@ class Support:
     propensities: Propensities | None
 
 
-class _Choices(NamedTuple):
-    """Decisions of the sample."""
-
-    action: np.ndarray  # (N,)
-    cell: np.ndarray  # (N,)
-    legal: np.ndarray | None  # (N, A)
-    options: np.ndarray  # (N,) how many actions were legal
-    pairs: np.ndarray  # (cells, A) rows of each action in each cell
-
-
 def measure(dataset: Dataset, sample: Sample, seed: int) -> Support:
-    actions = dataset.num_actions
-    final = np.zeros(len(dataset.action), bool)
-    final[dataset.offsets[1:] - 1] = True
+    actions, rows = dataset.num_actions, sample.rows
+    final = rows_at(len(dataset.action), dataset.offsets[1:] - 1)
     taken = np.asarray(dataset.action)[~final]
     legal_counts, mean_legal, forced = _masks(dataset, final)
-    choices = _choose(dataset, sample, seed)
-    pairs = choices.pairs
-    allowed = pairs.sum(axis=1, keepdims=True) + np.zeros_like(pairs)
-    if choices.legal is not None:
-        allowed = _sums(choices.cell, choices.legal, len(pairs))
-    order = np.argsort(-pairs.sum(axis=1), kind="stable")
+    action = np.asarray(dataset.action[rows], np.int64)
+    legal = None if dataset.legal is None else np.asarray(dataset.legal[rows])
+    options = np.full(len(rows), actions) if legal is None else legal.sum(axis=1)
+    cell, pairs = _cells(sample.states, action, actions, seed)
+    visits = pairs.sum(axis=1)
+    allowed = visits[:, None] + np.zeros_like(pairs)
+    if legal is not None:
+        allowed = _sums(cell, legal, len(pairs))
+    # Cells of a few rows alone cannot tell, and are left out.
+    free = (options > 1) & (visits >= _ROWS_PER_PAIR * 2)[cell]
+    alone = ((pairs >= ENOUGH).sum(axis=1) <= 1)[cell[free]]
+    order = np.argsort(-visits, kind="stable")
     return Support(
         counts=np.bincount(taken[taken >= 0], minlength=actions).tolist(),
         legal_counts=legal_counts,
-        sampled=len(choices.action),
+        sampled=len(rows),
         whole=sample.whole,
         cells=pairs[order].tolist(),
-        legal_cells=None if choices.legal is None else allowed[order].astype(int).tolist(),
+        legal_cells=None if legal is None else allowed[order].astype(int).tolist(),
         coverage=float((allowed * (pairs >= ENOUGH)).sum() / max(allowed.sum(), 1)),
-        one_sided=one_sided(choices),
-        entropy=entropy(choices),
+        one_sided=float(alone.mean()) if free.any() else 0.0,
+        entropy=_entropy(pairs, options),
         mean_legal=mean_legal,
         forced=forced,
-        propensities=propensities(dataset, sample.rows, choices),
+        propensities=_propensities(dataset, rows, action, legal, options),
     )
 
 
-def _choose(dataset: Dataset, sample: Sample, seed: int) -> _Choices:
-    actions = dataset.num_actions
-    action = np.asarray(dataset.action[sample.rows], np.int64)
-    legal = None if dataset.legal is None else np.asarray(dataset.legal[sample.rows])
-    found = _centres(sample.states, actions, seed)
-    cell = _assign(sample.states, found)
-    pairs = np.bincount(cell * actions + action, minlength=len(found) * actions)
-    pairs = pairs.reshape(len(found), actions)
-    options = np.full(len(action), actions) if legal is None else legal.sum(axis=1)
+def _cells(
+    states: np.ndarray, action: np.ndarray, actions: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) cell of every state, and (cells, A) rows of each action in each."""
+    centres = _centres(states, actions, seed)
+    cell = _assign(states, centres)
+    pairs = np.bincount(cell * actions + action, minlength=len(centres) * actions)
+    pairs = pairs.reshape(len(centres), actions)
     kept = pairs.any(axis=1)  # cells that no row of the sample is in are none
-    return _Choices(action, (np.cumsum(kept) - 1)[cell], legal, options, pairs[kept])
+    return (np.cumsum(kept) - 1)[cell], pairs[kept]
 
 
 def _masks(dataset: Dataset, final: np.ndarray) -> tuple[list[int] | None, float, float]:
@@ -129,37 +120,29 @@ def _centres(states: np.ndarray, actions: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng([seed, 3])
     if len(states) > _FIT_ROWS:
         states = states[np.sort(rng.choice(len(states), _FIT_ROWS, replace=False))]
-    wanted = int(np.clip(len(states) // (_ROWS_PER_PAIR * actions), 1, _CELLS))
-    found = _apart(states, wanted, rng)
-    for _ in range(_ROUNDS):
-        cell = _assign(states, found)
-        size = np.bincount(cell, minlength=len(found))
-        total = _sums(cell, states, len(found))
-        found = np.where(size[:, None] > 0, total / np.maximum(size, 1)[:, None], found)
-    return found
-
-
-def _apart(states: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarray:
-    """States to start from, each drawn by its squared distance to those before (k-means++)."""
-    chosen = [int(rng.integers(len(states)))]
-    distance = np.full(len(states), np.inf)
-    while len(chosen) < wanted:
+    count = int(np.clip(len(states) // (_ROWS_PER_PAIR * actions), 1, _CELLS))
+    # Each first centre is drawn by its squared distance to those before (k-means++).
+    chosen, distance = [int(rng.integers(len(states)))], np.full(len(states), np.inf)
+    while len(chosen) < count:
         distance = np.minimum(distance, ((states - states[chosen[-1]]) ** 2).sum(axis=1))
         if not distance.any():
             break  # no more different states
         chosen.append(int(rng.choice(len(states), p=distance / distance.sum())))
-    return states[chosen]
+    centres = states[chosen]
+    for _ in range(_ROUNDS):
+        cell = _assign(states, centres)
+        size = np.bincount(cell, minlength=len(centres))[:, None]
+        total = _sums(cell, states, len(centres))
+        centres = np.where(size > 0, total / np.maximum(size, 1), centres)
+    return centres
 
 
-def _assign(states: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _assign(states: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """Index of the nearest centre."""
-    squares = (found**2).sum(axis=1)
-    return np.concatenate(
-        [
-            np.argmin(squares - 2 * states[start : start + _FIT_ROWS] @ found.T, axis=1)
-            for start in range(0, max(len(states), 1), _FIT_ROWS)
-        ]
-    )
+    squares = (centres**2).sum(axis=1)
+    starts = range(0, max(len(states), 1), _FIT_ROWS)
+    parts = (states[start : start + _FIT_ROWS] for start in starts)
+    return np.concatenate([np.argmin(squares - 2 * part @ centres.T, axis=1) for part in parts])
 
 
 def _sums(cell: np.ndarray, values: np.ndarray, cells: int) -> np.ndarray:
@@ -168,39 +151,36 @@ def _sums(cell: np.ndarray, values: np.ndarray, cells: int) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def one_sided(choices: _Choices) -> float:
-    """Cells of a few rows alone cannot tell, and are left out."""
-    alone = (choices.pairs >= ENOUGH).sum(axis=1) <= 1
-    telling = choices.pairs.sum(axis=1) >= _ROWS_PER_PAIR * 2
-    free = (choices.options > 1) & telling[choices.cell]
-    return float(alone[choices.cell[free]].mean()) if free.any() else 0.0
-
-
-def entropy(choices: _Choices) -> float:
-    visits = choices.pairs.sum(axis=1)
-    share = choices.pairs / np.maximum(visits, 1)[:, None]
+def _entropy(pairs: np.ndarray, options: np.ndarray) -> float:
+    visits = pairs.sum(axis=1)
+    share = pairs / np.maximum(visits, 1)[:, None]
     surprise = -np.sum(share * np.log(np.where(share > 0, share, 1)), axis=1)
-    most = float(np.log(np.maximum(choices.options, 1)).sum())
+    most = float(np.log(np.maximum(options, 1)).sum())
     if most == 0:
         return 1.0  # one legal action everywhere: no choice that could lack variety
     return float(min(1.0, (surprise * visits).sum() / most))
 
 
-def propensities(dataset: Dataset, rows: np.ndarray, choices: _Choices) -> Propensities | None:
+def _propensities(
+    dataset: Dataset,
+    rows: np.ndarray,
+    action: np.ndarray,
+    legal: np.ndarray | None,
+    options: np.ndarray,
+) -> Propensities | None:
     if dataset.propensity is None:
         return None
     p = np.asarray(dataset.propensity[rows], np.float64)
     known = np.isfinite(p) & (p > 0) & (p <= 1)
     if not known.any():
         return None
-    p, action = p[known], choices.action[known]
-    actions = dataset.num_actions
-    count = np.full(actions, len(p)) if choices.legal is None else choices.legal[known].sum(axis=0)
+    p, action, actions = p[known], action[known], dataset.num_actions
+    count = np.full(actions, len(p)) if legal is None else legal[known].sum(axis=0)
     count = np.maximum(count, 1)
     totals = np.bincount(action, 1 / p, actions) / count
     squares = np.bincount(action, 1 / p**2, actions) / count
     errors = np.sqrt(np.maximum(squares - totals**2, 0) / count)
-    most = float(np.log(np.maximum(choices.options[known], 1)).mean())
+    most = float(np.log(np.maximum(options[known], 1)).mean())
     surprise = float(-np.log(p).mean() / most) if most else 1.0
     return Propensities(float(p.mean()), surprise, totals.tolist(), errors.tolist())
 
@@ -261,14 +241,10 @@ def _wrong_propensities(
     dataset: Dataset, found: Support, claimed: Propensities
 ) -> Iterator[Finding]:
     pairs = zip(claimed.totals, claimed.errors, strict=True)
-    high = [
-        action
-        for action, (total, error) in enumerate(pairs)
-        if total > 1 + max(_PROPENSITY_ERROR, _ERRORS * error)
-    ]
+    high = [total > 1 + max(_PROPENSITY_ERROR, _ERRORS * error) for total, error in pairs]
     seen = ""
-    if high:
-        worst = max(high, key=lambda action: claimed.totals[action])
+    if any(high):
+        worst = int(np.argmax(np.where(high, claimed.totals, -np.inf)))
         seen = (
             f"action {dataset.actions[worst]} is taken {claimed.totals[worst]:.2f} times as often "
             "as its propensities say"

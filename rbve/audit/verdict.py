@@ -1,7 +1,5 @@
 """Findings, and the verdict they add up to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,15 +1,11 @@
 """V̂ at the discount, and what the ranking weight w(s) = min(exp((V̂ − E)/β), cap) makes of it.
 
 `dataset` divides V̂ by its deviation over the rows trained on, the default; `none` is the paper's
-raw formula. E is the mean over the data, where training takes that of a mini-batch.
-
-The β recommended is the one asked for (default: the paper's .5) if it leaves the weights useful,
-else the smallest of the grid from .5 on that does: at least EFFECTIVE of the data counts, and at
-most CLIPPED of it stands at the cap. The normalisation recommended is always `dataset`: what β does
+raw formula. E is the mean over the data. The β recommended is the one asked for if it leaves the
+weights useful, else the smallest of the grid from .5 on that does: at least EFFECTIVE of the data
+counts, and at most CLIPPED of it stands at the cap. `dataset` is always recommended: what β does
 then hangs on the shape of V̂ alone, not on the scale of the rewards.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -122,10 +118,8 @@ def values(dataset: Dataset, gamma: float) -> tuple[np.ndarray, np.ndarray, int,
 
 def weights(g: np.ndarray, beta: float, normalise: str) -> np.ndarray:
     scale = float(g.std()) if normalise == "dataset" else 1.0
-    exponent = (g - g.mean()) / scale / beta
-    return np.where(
-        exponent >= np.log(CAP), CAP, np.minimum(np.exp(np.minimum(exponent, np.log(CAP))), CAP)
-    )
+    exponent = np.minimum((g - g.mean()) / scale / beta, np.log(CAP))
+    return np.where(exponent == np.log(CAP), CAP, np.minimum(np.exp(exponent), CAP))
 
 
 def _effect(g: np.ndarray, beta: float, normalise: str) -> Effect:
@@ -153,9 +147,8 @@ def _holding_half(weight: np.ndarray) -> int:
 def _horizon_of(dataset: Dataset, gamma: float) -> tuple[float, float, float]:
     """(effective horizon, reward mass the first state sees, share of it beyond the horizon)."""
     horizon = np.inf if gamma == 1 else 1 / (1 - gamma)
-    step = np.arange(len(dataset.reward)) - np.repeat(
-        dataset.offsets[:-1], np.diff(dataset.offsets)
-    )
+    starts = np.repeat(dataset.offsets[:-1], np.diff(dataset.offsets))
+    step = np.arange(len(dataset.reward)) - starts
     size = np.abs(np.asarray(dataset.reward, np.float64))
     discounted = size * np.float64(gamma) ** step
     total = discounted.sum()

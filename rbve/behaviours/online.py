@@ -3,17 +3,17 @@
 Snapshots of the agent are evaluated without noise: the best is the reference score's policy.
 """
 
-from __future__ import annotations
-
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 
-from rbve import algorithms, envs, stopping
+from rbve import algorithms, envs, ops, stopping
 from rbve.behaviours.record import EXPERT, SECONDS_PER_FLUSH
 from rbve.data.dataset import Episode
 from rbve.data.formats.native import StoreWriter
@@ -29,10 +29,6 @@ EPISODES_FOR_VERDICT = 1000
 LATE = 10  # one part in so many of the episodes, the last
 
 
-def mean_return(found: Any) -> float:
-    return float(np.asarray(found["return"], np.float64).mean())
-
-
 class SnapshotJudge:
     """Evaluates snapshots without noise; the best one is the reference and the expert."""
 
@@ -44,35 +40,38 @@ class SnapshotJudge:
         self.algorithm = algorithms.load("dqn")
         rescaled = bool(form.get("rescaled"))
         self.act = act_function(self.algorithm, self.algorithm.options(), unravel, None, rescaled)
-        self.rollout = jax.jit(self._rollout(EPISODES_PER_LOOK))
+        self.rollout = functools.cache(self._compile_rollout)
         self.key = jax.random.fold_in(recorder_key(seed), 1)
         self.looks: list[tuple[float, np.ndarray]] = []
 
-    def _rollout(self, episodes: int) -> Any:
-        return make_rollout(self.env, self.act, EvaluationPlan(episodes, 0.0, self.gamma))
+    def _compile_rollout(self, episodes: int) -> Any:
+        plan = EvaluationPlan(episodes, 0.0, self.gamma)
+        return jax.jit(make_rollout(self.env, self.act, plan))
+
+    def value(self, params: Any, episodes: int, number: int) -> float:
+        """Mean return of episodes that the number tells from others."""
+        columns = self.rollout(episodes)(params, (), jax.random.fold_in(self.key, number))
+        return float(np.asarray(columns["return"], np.float64).mean())
 
     def next_look(self, total: int) -> int:
         """When to look again, of so many episodes or steps."""
         return -(-total * (len(self.looks) + 1) // SNAPSHOTS)
 
     def look(self, params: Any) -> None:
-        found = self.rollout(params, (), jax.random.fold_in(self.key, len(self.looks)))
-        self.looks.append((mean_return(found), np.array(params)))
+        value = self.value(params, EPISODES_PER_LOOK, len(self.looks))
+        self.looks.append((value, np.array(params)))
 
     def verdict(self) -> tuple[float, np.ndarray]:
         """Value of the best snapshot, from fresh episodes: the best of many looks is biased."""
         _, params = max(self.looks, key=lambda look: look[0])
-        found = jax.jit(self._rollout(EPISODES_FOR_VERDICT))(
-            params, (), jax.random.fold_in(self.key, SNAPSHOTS + 1)
-        )
-        return mean_return(found), params
+        return self.value(params, EPISODES_FOR_VERDICT, SNAPSHOTS + 1), params
 
     def policy(self, params: np.ndarray, value: float) -> Policy:
         return Policy(
             algorithm=self.algorithm,
             options=self.algorithm.options(),
             config=self.algorithm.config(),
-            network=self.unravel(jax.numpy.asarray(params)),
+            network=self.unravel(jnp.asarray(params)),
             obs_shape=self.env.obs_shape,
             actions=self.env.actions,
             masked=self.env.legal is not None,
@@ -83,6 +82,14 @@ class SnapshotJudge:
                 "job": {"view": {"gamma": self.gamma}},
             },
         )
+
+
+def explore(scores: Array, legal: Array | None, epsilon: Any, key: Array) -> tuple[Array, Array]:
+    """(action, best action) of scores (..., A) under ε-greedy exploration."""
+    best = jnp.argmax(scores, axis=-1).astype(jnp.int32)
+    strike, which = jax.random.uniform(key, (2, *best.shape))
+    random = ops.uniform_action(which, scores.shape[-1], legal)
+    return jnp.where(strike < epsilon, random, best), best
 
 
 def descend(state: Any, grad: Array, optimiser: Any, target_period: int) -> Any:
@@ -136,20 +143,14 @@ def paced(blocks: int, seconds: float) -> int:
     return int(np.clip(blocks * SECONDS_PER_FLUSH / max(seconds, 1e-3), blocks / 2, blocks * 2)) + 1
 
 
-def finish_online(
-    judge: SnapshotJudge, quiet: Env
-) -> Callable[[StoreWriter, Sequence[float]], None]:
+def finish(judge: SnapshotJudge, writer: StoreWriter, returns: Sequence[float]) -> None:
     """The best snapshot beside the data, and the returns that scores are normalised by."""
-
-    def finish(writer: StoreWriter, returns: Sequence[float]) -> None:
-        online, params = judge.verdict()
-        judge.policy(params, online).save(writer.path / EXPERT)
-        writer.manifest["provenance"] |= {
-            "reference": {"online": online, "random": random_return(quiet)},
-            "late_return": late_return(returns),
-        }
-
-    return finish
+    online, params = judge.verdict()
+    judge.policy(params, online).save(writer.path / EXPERT)
+    writer.manifest["provenance"] |= {
+        "reference": {"online": online, "random": random_return(judge.env)},
+        "late_return": late_return(returns),
+    }
 
 
 def late_return(returns: Sequence[float]) -> float:

@@ -4,8 +4,6 @@ Wide nodes suit vector hardware: a search reads one contiguous row of WIDTH sums
 Sums are recomputed, never incremented, so they do not drift.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 

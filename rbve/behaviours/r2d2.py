@@ -8,8 +8,7 @@ Every actor's experience is a line of rows as in a dataset: after the last decis
 comes a row with the final observation and no action, then the next episode.
 """
 
-from __future__ import annotations
-
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -48,11 +47,8 @@ class ActorState(NamedTuple):
     """Where the actors stand."""
 
     env: Tree
-    obs: Array  # (N, ...)
-    last_action: Array  # (N,)
-    last_reward: Array
-    first: Array  # (N,) bool, an episode begins
-    final: Array  # (N,) bool, the last one has just ended
+    seen: Seen  # (N, ...) each
+    final: Array  # (N,) bool, the episode has just ended
     memory: Any  # a Memory
 
 
@@ -80,28 +76,24 @@ class Agent(NamedTuple):
 
 def make_agent(env: Env, options: R2D2Options) -> Agent:
     check(options)
-    count, actions, n = options.actors, len(env.actions), options.n_step
+    count, n = options.actors, options.n_step
     kept, parts = options.chunks, options.burn_in + options.train
     warm = options.burn_in * options.chunk
     optimiser = optax.chain(optax.clip_by_global_norm(40.0), optax.adam(options.learning_rate))
     td = ops.TD("square", rescaled=True)
 
-    def new_network(key: Array) -> Any:
-        shape, choice = env.obs_shape, dqn.Options()
-        return build(shape, actions, "q", choice, options.hidden, key, memory=options.memory)
-
-    unravel = flattened(new_network)[1]
+    shape = env.obs_shape, len(env.actions), "q", dqn.Options(), options.hidden
+    build_network = functools.partial(build, *shape, memory=options.memory)
+    unravel = flattened(build_network)[1]
 
     def legal_in(state: Tree) -> Array | None:
         return None if env.legal is None else jax.vmap(env.legal)(state)
 
     def reset_actors(key: Array) -> ActorState:
         state, obs = jax.vmap(env.reset)(jax.random.split(key, count))
-        return ActorState(
-            state, obs, last_action=jnp.full(count, -1, jnp.int32), last_reward=jnp.zeros(count),
-            first=jnp.ones(count, bool), final=jnp.zeros(count, bool),
-            memory=Memory.empty(options.memory, count),
-        )  # fmt: skip
+        start = jnp.full(count, -1, jnp.int32), jnp.zeros(count), jnp.ones(count, bool)
+        memory = Memory.empty(options.memory, count)
+        return ActorState(state, Seen(obs, *start), jnp.zeros(count, bool), memory)
 
     def act(
         params: Array, epsilon: Array, actors: ActorState, key: Array
@@ -109,18 +101,15 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
         """One row of every actor: a decision, or the final observation of an episode."""
         key_act, key_step, key_reset, key_net = jax.random.split(key, 4)
         legal = legal_in(actors.env)
-        seen = Seen(actors.obs, actors.last_action, actors.last_reward, actors.first)
-        head, memory = unravel(params)(Seen(*(c[None] for c in seen)), actors.memory, key_net)
-        greedy = jnp.argmax(ops.mask(head.q, legal), axis=-1).astype(jnp.int32)
-        strike, which = jax.random.uniform(key_act, (2, count))
-        random = ops.uniform_action(which, actions, legal)
-        action = jnp.where(strike < epsilon, random, greedy)
+        seen = Seen(*(column[None] for column in actors.seen))
+        head, memory = unravel(params)(seen, actors.memory, key_net)
+        action, _ = online.explore(ops.mask(head.q, legal), legal, epsilon, key_act)
         stepped, outcome = jax.vmap(env.step)(actors.env, action, jax.random.split(key_step, count))
         fresh = reset_actors(key_reset)
         ended = outcome.terminated | outcome.truncated
         over = actors.final
         row = ActorRows(
-            *seen,
+            *actors.seen,
             action=jnp.where(over, -1, action),
             executed=jnp.where(over, -1, outcome.executed),
             reward=jnp.where(over, 0.0, outcome.reward),
@@ -128,9 +117,8 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
             final=over,
             legal=legal,
         )
-        on = ActorState(
-            stepped, outcome.obs, action, outcome.reward, jnp.zeros(count, bool), ended, memory
-        )
+        seen = Seen(outcome.obs, action, outcome.reward, jnp.zeros(count, bool))
+        on = ActorState(stepped, seen, ended, memory)
 
         def pick(a: Array, b: Array) -> Array:
             return jnp.where(over.reshape(-1, *[1] * (a.ndim - 1)), a, b)
@@ -206,7 +194,7 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
 
     def init(key: Array) -> State:
         key_weights, key_life, key_run, key_shape = jax.random.split(key, 4)
-        params = ravel_pytree(new_network(key_weights))[0]
+        params = ravel_pytree(build_network(key_weights))[0]
         actors = reset_actors(key_life)
         shapes = jax.eval_shape(act, params, shares(options, jnp.int32(0)), actors, key_shape)[1]
         ring = jax.tree.map(
@@ -253,9 +241,8 @@ def sequence_batch(rows: ActorRows, warm: int, n: int, gamma: float) -> tuple[St
         terminated |= inside & ahead[2]
         steps += inside
         open_ &= ahead[0] | ~known
-    here = jnp.arange(length)[:, None]
     # Cut by the sequence's end and not by the episode's: no bootstrap state, so no weight.
-    later = here + steps
+    later = jnp.arange(length)[:, None] + steps
     whole = decides & (terminated | (later < length))
     train = slice(warm, None)
     later = jnp.minimum(later, length - 1)[train]

@@ -1,7 +1,5 @@
 """What R2D2 is set to while it is recorded: sizes, exploration, what a sequence counts."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -38,18 +36,15 @@ class R2D2Options:
     steps: int = 200_000  # environment steps of a recording
 
     @property
-    def rows(self) -> int:
-        """Of a sequence."""
+    def rows(self) -> int:  # of a sequence
         return (self.burn_in + self.train) * self.chunk
 
     @property
-    def chunks(self) -> int:
-        """Kept per actor."""
+    def chunks(self) -> int:  # kept per actor
         return max(self.replay // (self.actors * self.chunk), 2 * (self.burn_in + self.train))
 
     @property
-    def updates(self) -> int:
-        """Learner steps after every chunk."""
+    def updates(self) -> int:  # learner steps after every chunk
         return max(1, round(self.actors * self.chunk / self.steps_per_update))
 
 
@@ -78,12 +73,8 @@ def default_options(env_name: str) -> R2D2Options:
 def shortened(options: R2D2Options, steps: int) -> R2D2Options:
     """For a recording of so many steps: in a shorter one it starts to learn sooner, too."""
     share = min(1.0, steps / options.steps)
-    return replace(
-        options,
-        steps=steps,
-        explore=round(share * options.explore),
-        min_replay=round(share * options.min_replay),
-    )
+    explore, min_replay = round(share * options.explore), round(share * options.min_replay)
+    return replace(options, steps=steps, explore=explore, min_replay=min_replay)
 
 
 def ladder(actors: int) -> np.ndarray:
@@ -103,11 +94,8 @@ def shares(options: R2D2Options, lived: Array) -> Array:
 
 def describe(options: R2D2Options) -> dict[str, Any]:
     """What provenance says of the agent."""
-    return {
-        **asdict(options),
-        "epsilon": ladder(options.actors).tolist(),
-        "priority": {"largest": LARGEST_SHARE, "mean": MEAN_SHARE},
-    }
+    priority = {"largest": LARGEST_SHARE, "mean": MEAN_SHARE}
+    return asdict(options) | {"epsilon": ladder(options.actors).tolist(), "priority": priority}
 
 
 def check(options: R2D2Options) -> None:

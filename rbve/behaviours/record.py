@@ -1,24 +1,27 @@
 """Recording what a behaviour does into native stores.
 
-A behaviour is one file in kinds/; opened by a RecordingPlan it gives a Source of episodes, and
-`record` writes them: each complete episode is on disk within seconds of its end.
+A behaviour is one file in kinds/, among which `choose` finds the one asked for. Opened by a
+RecordingPlan it gives a Source of episodes, and `record` writes them: each complete episode is on
+disk within seconds of its end.
 """
 
-from __future__ import annotations
-
+import importlib
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rbve import stopping
+from rbve import registry, stopping
+from rbve.behaviours import kinds
 from rbve.data.dataset import NO_ACTION, Episode, sample_episodes
 from rbve.data.formats.native import StoreWriter, recording
+from rbve.schema import INT32
 
 SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
 EXPERT = "expert.safetensors"
@@ -94,17 +97,73 @@ class Source(NamedTuple):
     length: str = ""  # of an agent that may come to no episode, how long it had
 
 
+Opened = AbstractContextManager[Source]
+
+
 class Behaviour(Protocol):
     """Who acts."""
 
-    def opened(self, plan: RecordingPlan) -> AbstractContextManager[Source]:
+    def opened(self, plan: RecordingPlan) -> Opened:
         """At work as the plan says; ValueError where it cannot."""
 
 
+class Asked(NamedTuple):
+    """Who is to act, as rbve.record takes it."""
+
+    policy: Any = "online"
+    preset: str | None = None
+    algorithm: str | Path | None = None  # file of a saved policy's algorithm
+
+
+def all_kinds() -> list[ModuleType]:
+    """The files in kinds/, in the order in which they are asked."""
+    names = {name for folder in kinds.__path__ for name in registry.names(Path(folder))}
+    files = [importlib.import_module(f"{kinds.__name__}.{name}") for name in names]
+    return sorted(files, key=lambda kind: (kind.ORDER, kind.__name__))
+
+
+def choose(asked: Asked, plan: RecordingPlan) -> Behaviour:
+    """The behaviour that was asked for, if the plan suits it.
+
+    Raises:
+        ValueError: It is unknown, or does not go with the plan.
+    """
+    policy, preset, files = asked.policy, asked.preset, all_kinds()
+    presets: dict[str, str] = {}
+    for kind in files:
+        presets |= getattr(kind, "PRESETS", {})
+    if plan.env_name is None and (preset or policy in ("online", "r2d2", "script")):
+        raise ValueError(
+            f"{policy!r} plays environments by name, and this is an object; give policy='uniform', "
+            "a Policy or a function"
+        )
+    if not 0 <= plan.seed <= INT32:
+        raise ValueError(f"seed must lie in [0, {INT32}]; got {plan.seed}")
+    if preset not in (None, *presets):
+        names = " or ".join(sorted(presets))
+        raise ValueError(f"preset is {names}, an online agent; got {preset!r}")
+    if preset and policy not in ("online", presets[preset]):
+        raise ValueError(f"preset {preset!r} is itself the agent that plays; leave policy out")
+    behaviours = ((kind.LEARNS, kind.claim(asked)) for kind in files)
+    learns, behaviour = next((each for each in behaviours if each[1] is not None), (False, None))
+    if behaviour is None:
+        raise ValueError(
+            "policy is 'online', 'r2d2', 'uniform', 'script', a Policy, its file or a function; "
+            f"got {policy!r}"
+        )
+    if plan.epsilon and (learns or policy in ("uniform", None)):
+        raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")
+    if plan.steps is not None and not learns:
+        raise ValueError("steps are those of an online agent; of another policy give episodes")
+    if plan.steps is not None and plan.episodes is not None:
+        raise ValueError(f"give one of episodes and steps; got {plan.episodes} and {plan.steps}")
+    if plan.steps is not None and plan.steps < 1:
+        raise ValueError(f"steps must be at least 1; got {plan.steps}")
+    return behaviour
+
+
 def record(
-    behaviour: Behaviour,
-    plan: RecordingPlan,
-    on_progress: OnProgress = lambda progress: None,
+    behaviour: Behaviour, plan: RecordingPlan, on_progress: OnProgress = lambda progress: None
 ) -> None:
     """Write the episodes of a behaviour into a new store.
 
@@ -120,9 +179,8 @@ def record(
         count = source.episodes
         kept = None if count is None else sample_episodes(count, plan.keep, plan.seed)
         returns: list[float] = []
-        with recording(
-            plan.out, source.actions, source.provenance, plan.overwrite, EXPERT
-        ) as writer:
+        store = plan.out, source.actions, source.provenance, plan.overwrite, EXPERT
+        with recording(*store) as writer:
             for fresh, share in source.groups:
                 stopping.check()
                 first = len(returns)
@@ -130,21 +188,14 @@ def record(
                 returns += [float(each.reward.sum(dtype=np.float64)) for each in fresh]
                 if fresh:
                     on_progress(Progress(len(returns), returns[-1], share))
-            if source.length:
-                _need_episode(writer, source.length)
+            if source.length and not writer.manifest["episodes"]:
+                shutil.rmtree(writer.path)  # it would be in the way of the next recording
+                raise ValueError(
+                    f"{plan.env}: no episode ended within {source.length}, so nothing was "
+                    "recorded; give more --steps"
+                )
             source.finish(writer, returns)
             writer.finish()
-
-
-def _need_episode(writer: StoreWriter, length: str) -> None:
-    """An empty store would be in the way of the next recording."""
-    if writer.manifest["episodes"]:
-        return
-    shutil.rmtree(writer.path)
-    raise ValueError(
-        f"{writer.manifest['provenance']['env']}: no episode ended within {length}, so nothing was "
-        "recorded; give more --steps"
-    )
 
 
 def cut(columns: Mapping[str, np.ndarray], start: int, length: int) -> Episode:
@@ -166,13 +217,10 @@ def cut(columns: Mapping[str, np.ndarray], start: int, length: int) -> Episode:
     )
 
 
-def grouped(
-    episodes: Iterable[tuple[Episode, float]],
-) -> Iterator[tuple[list[Episode], float]]:
+def grouped(episodes: Iterable[tuple[Episode, float]]) -> Iterator[tuple[list[Episode], float]]:
     """Episodes, with the share done after each, in groups of a few seconds."""
     group: list[Episode] = []
-    share = 0.0
-    started = time.monotonic()
+    share, started = 0.0, time.monotonic()
     for episode, share in episodes:
         group.append(episode)
         if time.monotonic() - started > SECONDS_PER_FLUSH:

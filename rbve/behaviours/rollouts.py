@@ -1,7 +1,5 @@
 """Episodes of a policy that does not learn, many at once inside JAX or on the host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rbve import ops
+from rbve.behaviours import online
 from rbve.behaviours.record import RecordingPlan, Source, cut, grouped
 from rbve.data.dataset import NO_ACTION, Episode
-from rbve.envs._atari_games import reference as atari_reference
+from rbve.envs.atari import reference as atari_reference
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation.actors import FunctionActor, host_actor
 from rbve.evaluation.evaluate import check_legal, open_environment
@@ -54,12 +52,9 @@ def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -
         def step(carry: tuple[Any, ActorInput, Any, Array], key: Array) -> Any:
             state, seen, memory, alive = carry
             key_act, key_net, key_env = jax.random.split(key, 3)
-            strike, which = jax.random.uniform(key_act, (2, count))
             legal = None if env.legal is None else jax.vmap(env.legal)(state)
             scores, _, memory = actor.act(network, config, seen, memory, legal, key_net)
-            best = jnp.argmax(scores, axis=-1).astype(jnp.int32)
-            random = ops.uniform_action(which, actions, legal)
-            action = jnp.where(strike < share, random, best)
+            action, best = online.explore(scores, legal, share, key_act)
             choices = actions if legal is None else jnp.sum(legal, axis=-1)
             state, outcome = jax.vmap(env.step)(state, action, jax.random.split(key_env, count))
             propensity = share / choices + (1 - share) * (action == best)

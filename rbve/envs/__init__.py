@@ -5,8 +5,6 @@ A file in this folder is an environment, or an adapter to many: its name is the 
 Nothing here imports JAX until an environment is loaded.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import inspect
@@ -22,14 +20,10 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parent
 
 
-def _adapters() -> dict[str, str]:
-    """By name, with an example; read from the text, as their packages may not be installed."""
-    texts = {name: (_FOLDER / f"{name}.py").read_text("utf-8") for name in registry.names(_FOLDER)}
-    examples = {name: re.search('^EXAMPLE = "(.+)"$', text, re.M) for name, text in texts.items()}
-    return {name: example[1] for name, example in examples.items() if example}
-
-
-ADAPTERS = _adapters()
+# By name, with an example; read from the text, as their packages may not be installed.
+_TEXTS = {name: (_FOLDER / f"{name}.py").read_text("utf-8") for name in registry.names(_FOLDER)}
+_EXAMPLES = {name: re.search('^EXAMPLE = "(.+)"$', text, re.M) for name, text in _TEXTS.items()}
+ADAPTERS = {name: example[1] for name, example in _EXAMPLES.items() if example}
 
 
 def names() -> list[str]:
@@ -38,34 +32,29 @@ def names() -> list[str]:
     return sorted(files - {"base", *ADAPTERS})
 
 
-def load(name: str, noise: float = 0.0) -> Env | HostEnv:
+def load(name: str, noise: float = 0.0) -> "Env | HostEnv":
     """Makes an environment: 'catch', 'memory_len:20', 'collect:few', 'gymnasium:CartPole-v1'.
 
     With probability `noise` the environment executes a uniformly random action.
     """
     check_known(name)
-    kind, colon, option = name.partition(":")
+    kind, _, option = name.partition(":")
 
     from rbve.envs import base
 
     base.check_noise(noise)
     make = importlib.import_module(f"{__name__}.{kind}").make
-    if kind in ADAPTERS:
-        if not option:
-            raise ValueError(f"'{name}' lacks what to load, e.g. '{kind}:{ADAPTERS[kind]}'")
-        outside: Env | HostEnv = make(option)
-        if isinstance(outside, base.Env):
-            return base.with_action_noise(outside, noise)
-        return base.NoisyHostEnv(outside, noise) if noise > 0.0 else outside
-    env: Env = make(**_options(name, make, option)) if colon else make()
-    return base.with_action_noise(env, noise)
+    if kind not in ADAPTERS:
+        return base.with_action_noise(make(**_options(name, make)), noise)
+    if not option:
+        raise ValueError(f"'{name}' lacks what to load, e.g. '{kind}:{ADAPTERS[kind]}'")
+    return base.with_action_noise(make(option), noise)
 
 
 def check_known(name: str) -> None:
     """ValueError where no file here makes such an environment; nothing is loaded."""
-    kind = name.partition(":")[0]
-    if kind not in ADAPTERS and kind not in names():
-        raise ValueError(_unknown(name, kind))
+    if wrong := _unknown(name):
+        raise ValueError(wrong)
 
 
 class NotHere(ValueError):
@@ -85,9 +74,9 @@ def named_in_file(name: Any, file: str | Path, settings: Any = None) -> str | No
             f"{file}: the name of its environment is {str(name)[:80]}, which is no text; name the "
             "environment yourself with --env"
         )
+    if wrong := _unknown(name[:80]):
+        raise ValueError(f"{file}: {wrong}; name one yourself with --env")
     kind, _, option = name.partition(":")
-    if kind not in ADAPTERS and kind not in names():
-        raise ValueError(f"{file}: {_unknown(name[:80], kind[:80])}; name one yourself with --env")
     if kind == "gymnasium":
         if ":" in option:
             raise ValueError(
@@ -101,29 +90,33 @@ def named_in_file(name: Any, file: str | Path, settings: Any = None) -> str | No
     return name
 
 
-def _options(name: str, make: Any, option: str) -> dict[str, int | str]:
-    """What follows the colon is the first parameter of the file's `make`.
+def _options(name: str, make: Any) -> dict[str, Any]:
+    """What follows the colon, or the default, is the first parameter of the file's `make`.
 
     It is a word where the parameter's default is one, else a whole number.
     """
-    kind = name.partition(":")[0]
+    kind, colon, option = name.partition(":")
     parameters = list(inspect.signature(make).parameters.values())
+    if not colon:
+        return {
+            each.name: each.default for each in parameters[:1] if each.default is not each.empty
+        }
     if not parameters:
         raise ValueError(f"'{name}': {kind} takes no option; write '{kind}'")
     first = parameters[0]
-    if isinstance(first.default, str):
-        return {first.name: option}
     try:
-        return {first.name: int(option)}
+        return {first.name: option if isinstance(first.default, str) else int(option)}
     except ValueError:
         raise ValueError(
             f"'{name}': {first.name} has to be a whole number, e.g. '{kind}:20'"
         ) from None
 
 
-def _unknown(name: str, kind: str) -> str:
-    known = names()
-    hint = ""
+def _unknown(name: str) -> str:
+    """What is wrong with the name of an environment that no file here makes."""
+    known, kind, hint = names(), name.partition(":")[0], ""
+    if kind in (*known, *ADAPTERS):
+        return ""
     for near in difflib.get_close_matches(kind, [*known, *ADAPTERS], n=1):
         option = name.partition(":")[2] or ADAPTERS.get(near, "")
         hint = f" Did you mean '{near}:{option}'?" if option else f" Did you mean '{near}'?"

@@ -4,11 +4,10 @@ Ends come in two kinds and are kept apart everywhere: `terminated` says that no 
 follows, `truncated` that a limit cut the episode while value would have continued.
 """
 
-from __future__ import annotations
-
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +15,10 @@ import numpy as np
 from jax import Array
 
 from rbve import ops
+from rbve.envs._host import HostEnv, NoisyHostEnv
 
 State = Any  # a pytree of arrays, private to its environment
+HOST = ("name", "obs_shape", "actions", "executed", "legal", "reset", "step", "close")
 
 
 class Step(NamedTuple):
@@ -30,7 +31,7 @@ class Step(NamedTuple):
     executed: Array  # int32: the action the environment executed
 
     @staticmethod
-    def terminating(obs: Array, reward: Array, terminated: Array, executed: Array) -> Step:
+    def terminating(obs: Array, reward: Array, terminated: Array, executed: Array) -> "Step":
         """Of an environment whose every end is a termination."""
         return Step(obs, reward, terminated, jnp.zeros_like(terminated), executed)
 
@@ -50,43 +51,22 @@ class Env(NamedTuple):
     legal: Callable[[State], Array] | None = None  # state -> (A,) bool; None = all, always
 
 
-class HostEnv(Protocol):
-    """An environment outside JAX, stepped from Python."""
-
-    name: str  # what `rbve.envs.load` takes
-    obs_shape: tuple[int, ...]
-    actions: tuple[str, ...]  # action names, index = id
-    executed: int  # the action last executed; -1 before the first
-
-    @property
-    def legal(self) -> np.ndarray | None:
-        """(A,) bool, what may be done now; None = everything."""
-
-    def reset(self, seed: int | None = None) -> np.ndarray:
-        """Starts an episode. A seed fixes all that follows; None goes on with the old one."""
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
-        """Gives obs, reward, terminated, truncated; at most one of the two ends is True."""
-
-    def close(self) -> None:
-        """Frees what the environment holds."""
-
-
-def check_noise(epsilon: float) -> float:
-    """Gives back a probability of action noise, or says what is wrong with it."""
+def check_noise(epsilon: float) -> None:
+    """ValueError where the probability of action noise is none."""
     if not 0.0 <= epsilon <= 1.0:
         raise ValueError(f"action noise is a probability: give 0 <= epsilon <= 1, not {epsilon}")
-    return float(epsilon)
 
 
-def with_action_noise(env: Env, epsilon: float) -> Env:
-    """An environment that, with probability epsilon, executes a uniformly random action.
+def with_action_noise(env: Any, epsilon: float) -> Any:
+    """An Env or HostEnv that, with probability epsilon, executes a uniformly random action.
 
     The draw is over all legal actions, so without masks the chosen one is executed with probability
     1 - epsilon + epsilon / len(actions). `Step.executed` tells which it was.
     """
-    epsilon = check_noise(epsilon)
-    return _noisy(env, epsilon) if epsilon > 0.0 else env
+    check_noise(epsilon)
+    if epsilon == 0.0:
+        return env
+    return _noisy(env, float(epsilon)) if isinstance(env, Env) else NoisyHostEnv(env, epsilon)
 
 
 @functools.cache  # equal noise gives the identical functions, so that compiled code is shared
@@ -103,60 +83,58 @@ def _noisy(env: Env, epsilon: float) -> Env:
     return env._replace(step=step)
 
 
-class NoisyHostEnv:
-    """`with_action_noise` for an environment outside JAX."""
+def adopt(env: Any, noise: float = 0.0) -> Env | HostEnv:
+    """An environment that a caller made, one of this package's or Gymnasium's, with its noise."""
+    if not isinstance(env, Env) and not all(hasattr(env, each) for each in HOST):
+        package = sys.modules.get("gymnasium")
+        if package is None or not isinstance(env, package.Env):
+            raise ValueError(
+                "an environment is a name such as 'catch', what rbve.envs.load gives, or a "
+                f"Gymnasium environment; got {type(env).__name__}"
+            )
+        from rbve.envs.gymnasium import GymnasiumEnv
 
-    def __init__(self, env: HostEnv, epsilon: float) -> None:
+        name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+        env = GymnasiumEnv(name, env)
+    return with_action_noise(env, noise)
+
+
+class Stepped:
+    """A JAX environment stepped from Python, for players that are not functions inside JAX."""
+
+    def __init__(self, env: Env) -> None:
         self.name, self.obs_shape, self.actions = env.name, env.obs_shape, env.actions
-        self.executed, self._env = -1, env
-        self._epsilon = check_noise(epsilon)
-        self._rng = np.random.default_rng()
-
-    def reset(self, seed: int | None = None) -> np.ndarray:
-        if seed is not None:
-            # The spawn key keeps the noise independent of the environment's own draws,
-            # which may start from the same seed.
-            self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         self.executed = -1
-        return self._env.reset(seed)
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
-        if self._rng.random() < self._epsilon:
-            action = random_action(self._rng, len(self.actions), self.legal)
-        result = self._env.step(action)
-        self.executed = self._env.executed
-        return result
+        self._reset, self._step, self._legal = _compiled(env)
+        self._key, self._state = jax.random.key(0), None
 
     @property
     def legal(self) -> np.ndarray | None:
-        return self._env.legal
+        if self._legal is None or self._state is None:
+            return None
+        return np.asarray(self._legal(self._state))
 
-    @property
-    def ram(self) -> np.ndarray | None:
-        return getattr(self._env, "ram", None)
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        if seed is not None:
+            self._key = jax.random.key(seed)
+        self.executed = -1
+        self._key, key = jax.random.split(self._key)
+        self._state, obs = self._reset(key)
+        return np.asarray(obs)
 
-    @property
-    def categories(self) -> tuple[str, ...]:
-        return categories(self._env)
-
-    @property
-    def shows_final(self) -> bool:
-        return shows_final(self._env)
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
+        self._key, key = jax.random.split(self._key)
+        self._state, outcome = self._step(self._state, np.int32(action), key)
+        self.executed, ended = int(outcome.executed), bool(outcome.terminated)
+        truncated = bool(outcome.truncated) and not ended
+        return np.asarray(outcome.obs), float(outcome.reward), ended, truncated
 
     def close(self) -> None:
-        self._env.close()
+        """Nothing to free."""
 
 
-def shows_final(env: HostEnv) -> bool:
-    """Whether a truncated episode ends with a view of its own; most environments do not say."""
-    return getattr(env, "shows_final", True)
-
-
-def categories(env: Any) -> tuple[str, ...]:
-    """The values that a one-hot observation stands for; none where observations are numbers."""
-    return getattr(env, "categories", ())
-
-
-def random_action(rng: np.random.Generator, actions: int, legal: np.ndarray | None) -> int:
-    """Any legal action alike."""
-    return int(rng.integers(actions) if legal is None else rng.choice(np.flatnonzero(legal)))
+@functools.cache
+def _compiled(env: Env) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any] | None]:
+    """Its functions, compiled once for all that step it."""
+    legal = None if env.legal is None else jax.jit(env.legal)
+    return jax.jit(env.reset), jax.jit(env.step), legal

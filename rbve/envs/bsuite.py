@@ -3,48 +3,39 @@
 An end with discount 0 is a termination, an end with a positive discount a truncation.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from rbve.envs.base import HostEnv
+from rbve.envs._host import EngineEnv, HostEnv, load_packages
 from rbve.registry import did_you_mean
 
 EXAMPLE = "catch/0"
 INSTALL = 'pip install "rbve[bsuite]"'
 
 
-class BsuiteEnv:
+class BsuiteEnv(EngineEnv):
     """A `HostEnv` around a dm_env environment of bsuite."""
-
-    legal: np.ndarray | None = None  # every action, always
 
     def __init__(self, name: str, env: Any) -> None:
         self.name = name
         spec = env.observation_spec()
         self.obs_shape: tuple[int, ...] = tuple(spec.shape)
         self.actions = tuple(str(i) for i in range(env.action_spec().num_values))
-        self.executed = -1
         self._dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
         self._env = env
 
-    def reset(self, seed: int | None = None) -> np.ndarray:
+    def _begin(self, seed: int | None) -> np.ndarray:
         if seed is not None:
             _reseed(self._env, seed)
-        self.executed = -1
         return np.array(self._env.reset().observation, dtype=self._dtype)
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
+    def _act(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
         timestep = self._env.step(int(action))
-        if timestep.first():
-            raise ValueError(f"{self.name}: stepped outside an episode; call reset() first")
-        self.executed = int(action)
         terminated = bool(timestep.last() and timestep.discount == 0)
         truncated = bool(timestep.last() and not terminated)
         obs = np.array(timestep.observation, dtype=self._dtype)
-        return obs, float(timestep.reward), terminated, truncated
+        return obs, timestep.reward, terminated, truncated
 
     def close(self) -> None:
         self._env.close()
@@ -68,11 +59,8 @@ def _reseed(env: Any, seed: int) -> None:
 def make(experiment_id: str) -> HostEnv:
     """Makes the experiment with this bsuite id, e.g. 'catch/0'."""
     name = f"bsuite:{experiment_id}"
-    try:
-        import bsuite
-        from bsuite import sweep
-    except ImportError as error:
-        raise ImportError(f"{name} needs the package bsuite: {INSTALL} ({error})") from error
+    needs = f"{name} needs the package bsuite: {INSTALL} ({{error}})"
+    bsuite, sweep = load_packages(needs, "bsuite", "bsuite.sweep")
     if experiment_id not in sweep.SETTINGS:
         hint = did_you_mean(experiment_id, sweep.SWEEP, "bsuite:")
         experiments = sorted({known.split("/")[0] for known in sweep.SWEEP})

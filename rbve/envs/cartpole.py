@@ -15,8 +15,6 @@ Observation: x/3, ẋ/3, sin θ, cos θ, θ̇, t/10 s, of shape (1, 6).
 Equal to bsuite 0.3.6 `cartpole`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax
@@ -25,17 +23,13 @@ from jax import Array
 
 from rbve.envs.base import Env, Step
 
-CART_MASS = 1.0
-POLE_MASS = 0.1
+CART_MASS, POLE_MASS = 1.0, 0.1
 TOTAL_MASS = CART_MASS + POLE_MASS
 LENGTH = 0.5  # of half the pole
-FORCE = 10.0
-GRAVITY = 9.8
-SECONDS = 0.01  # per step
-MAX_SECONDS = 10.0
+FORCE, GRAVITY = 10.0, 9.8
+SECONDS, MAX_SECONDS = 0.01, 10.0  # of a step, of an episode
 MIN_HEIGHT = 0.8  # cos θ above which the pole counts as up
-MAX_X = 3.0
-START = 0.05
+MAX_X, START = 3.0, 0.05
 # The mirrored clock adds 0.01 in 64-bit floats and ends strictly after 10 s: its sum after
 # 1000 steps is a rounding error below 10, so step 1001 is the last. Counting steps keeps
 # that in 32 bits.
@@ -62,8 +56,7 @@ def reset(key: Array) -> tuple[State, Array]:
     return state, _observe(state)
 
 
-def step(state: State, action: Array, key: Array) -> tuple[State, Step]:
-    del key  # the dynamics are deterministic
+def step(state: State, action: Array, _: Array) -> tuple[State, Step]:
     action = jnp.asarray(action, jnp.int32)
     force = (action - 1).astype(float) * FORCE
     sin, cos = jnp.sin(state.theta), jnp.cos(state.theta)

@@ -10,8 +10,6 @@ Observation: the board, 1 where the ball or the paddle is, else 0.
 Equal to bsuite 0.3.6 `catch`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax
@@ -47,8 +45,7 @@ def reset(key: Array) -> tuple[State, Array]:
     return state, _observe(state)
 
 
-def step(state: State, action: Array, key: Array) -> tuple[State, Step]:
-    del key  # the dynamics are deterministic
+def step(state: State, action: Array, _: Array) -> tuple[State, Step]:
     action = jnp.asarray(action, jnp.int32)
     state = State(
         ball_x=state.ball_x,

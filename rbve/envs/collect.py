@@ -16,8 +16,6 @@ sight, so where things were, and where the agent has looked in vain, has to be r
 many: 8 objects of each kind. few: 3.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 
@@ -51,17 +49,11 @@ class State(NamedTuple):
     clock: Array  # int32: steps taken
 
 
-def _offsets() -> np.ndarray:
-    """(4, VIEW, VIEW, 2): from the agent to the cells of its view, by heading."""
-    ahead = np.arange(VIEW - 1, -1, -1)[:, None, None]
-    aside = (np.arange(VIEW) - VIEW // 2)[None, :, None]
-    rightwards = np.roll(HEADINGS, -1, axis=0)  # what lies to the right of each heading
-    return np.stack(
-        [ahead * up + aside * right for up, right in zip(HEADINGS, rightwards, strict=True)]
-    ).astype(np.int32)
-
-
-OFFSETS = _offsets()
+# (4, VIEW, VIEW, 2): from the agent to the cells of its view, by heading.
+_AHEAD = np.arange(VIEW - 1, -1, -1, dtype=np.int32)[:, None, None]
+_ASIDE = np.arange(VIEW, dtype=np.int32)[:, None] - VIEW // 2
+_RIGHT = np.roll(HEADINGS, -1, axis=0)  # what lies to the right of each heading
+OFFSETS = _AHEAD * HEADINGS[:, None, None] + _ASIDE * _RIGHT[:, None, None]
 
 
 def look(cells: Array, place: Array) -> Array:
@@ -107,9 +99,9 @@ def step(level: Level, state: State, action: Array, key: Array) -> tuple[State, 
     turn = (action == RIGHT).astype(jnp.int32) - (action == LEFT).astype(jnp.int32)
     heading = (state.heading + turn) % 4
     target = state.position + jnp.where(action == FORWARD, jnp.asarray(HEADINGS)[heading], 0)
-    found = look(state.cells, target)
-    position = jnp.where(found == WALL, state.position, target)
-    reward = (found == PAYS).astype(float) - (found == COSTS)
+    cell = look(state.cells, target)
+    position = jnp.where(cell == WALL, state.position, target)
+    reward = (cell == PAYS).astype(float) - (cell == COSTS)
 
     here = jnp.arange(SIDE)
     here = (here[:, None] == position[0]) & (here[None, :] == position[1])
@@ -122,14 +114,10 @@ def step(level: Level, state: State, action: Array, key: Array) -> tuple[State, 
     return state, Step(_observe(state), reward, jnp.zeros((), bool), truncated, action)
 
 
+@functools.cache  # the same level gives the identical functions, so that compiled code is shared
 def make(level: str = "many") -> Env:
     if level not in LEVELS:
         raise ValueError(f"collect has no level '{level}'; write 'collect:many' or 'collect:few'")
-    return _make(level)
-
-
-@functools.cache  # the same level gives the identical functions, so that compiled code is shared
-def _make(level: str) -> Env:
     functions = functools.partial(reset, LEVELS[level]), functools.partial(step, LEVELS[level])
     shape, steps = (VIEW, VIEW, 3), LEVELS[level].max_steps
     return Env(f"collect:{level}", shape, ACTIONS, steps, *functions)

@@ -8,14 +8,11 @@
 Every episode starts from a seed of its own, drawn from the one given to `reset`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from rbve.envs.base import HostEnv
-from rbve.registry import did_you_mean
+from rbve.envs._host import EngineEnv, HostEnv, check_option, load_packages
 
 EXAMPLE = "explore_object_rewards_few"
 BUILD = (
@@ -27,14 +24,13 @@ CONFIG = {  # the Lab takes words only
     "fps": "30", "height": "72", "width": "96", "maxAltCameraHeight": "1",
     "maxAltCameraWidth": "1", "hasAltCameras": "false",
 }  # fmt: skip
-LAB30 = "contributed/dmlab30/"
-LEVELS = {  # path, and how many frames an action lasts
-    "explore_object_rewards_few": (f"{LAB30}explore_object_rewards_few", 4),
-    "explore_object_rewards_many": (f"{LAB30}explore_object_rewards_many", 4),
-    "rooms_select_nonmatching_object": (f"{LAB30}rooms_select_nonmatching_object", 4),
-    "rooms_watermaze": (f"{LAB30}rooms_watermaze", 4),
-    "seekavoid_arena_01": ("seekavoid_arena_01", 2),
-}
+LAB30 = (
+    "explore_object_rewards_few", "explore_object_rewards_many", "rooms_select_nonmatching_object",
+    "rooms_watermaze",
+)  # fmt: skip
+# path, and how many frames an action lasts
+LEVELS = {each: (f"contributed/dmlab30/{each}", 4) for each in LAB30}
+LEVELS["seekavoid_arena_01"] = ("seekavoid_arena_01", 2)
 
 # Named as in RL Unplugged's records.
 # look right, look up-down (+ is down), strafe right, move forward, fire, jump, crouch
@@ -57,41 +53,32 @@ ACTIONS = {
 }
 
 
-class LabEnv:
+class LabEnv(EngineEnv):
     """A `HostEnv` around one Lab."""
 
-    legal: np.ndarray | None = None  # every action, always
     shows_final = False
     obs_shape: tuple[int, ...] = (72, 96, 3)
     actions = tuple(ACTIONS)
 
     def __init__(self, name: str, lab: Any, repeats: int) -> None:
-        self.name, self.executed = name, -1
-        self._lab, self._repeats = lab, repeats
+        self.name, self._lab, self._repeats = name, lab, repeats
         self._moves = [np.array(move, np.intc) for move in ACTIONS.values()]
         self._rng = np.random.default_rng()
         self._view = np.zeros(self.obs_shape, np.uint8)
-        self._running = False
 
-    def reset(self, seed: int | None = None) -> np.ndarray:
+    def _begin(self, seed: int | None) -> np.ndarray:
         if seed is not None:
             self._rng = np.random.default_rng(seed)
         self._lab.reset(seed=int(self._rng.integers(2**31 - 1)))
-        self._running = True
-        self.executed = -1
         return self._look()
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
-        if not self._running:
-            raise ValueError(f"{self.name}: stepped outside an episode; call reset() first")
+    def _act(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
         reward = self._lab.step(self._moves[action], num_steps=self._repeats)
-        self.executed = int(action)
-        self._running = bool(self._lab.is_running())
-        view = self._look() if self._running else self._view.copy()
-        return view, float(reward), False, not self._running
+        running = bool(self._lab.is_running())
+        return self._look() if running else self._view.copy(), reward, False, not running
 
     def close(self) -> None:
-        self._running = False
+        super().close()
         self._lab.close()
 
     def _look(self) -> np.ndarray:
@@ -101,16 +88,9 @@ class LabEnv:
 
 def make(level: str) -> HostEnv:
     """Makes a level of RL Unplugged, e.g. 'explore_object_rewards_few'."""
-    if level not in LEVELS:
-        hint = did_you_mean(level, LEVELS, "dmlab:")
-        raise ValueError(
-            f"RL Unplugged has no DeepMind Lab level '{level}'.{hint} Known: {', '.join(LEVELS)}"
-        )
-    name = f"dmlab:{level}"
-    try:
-        import deepmind_lab
-    except ImportError as error:
-        raise ImportError(f"{name} needs the package deepmind_lab; {BUILD}") from error
+    check_option(f"RL Unplugged has no DeepMind Lab level '{level}'", "dmlab", level, LEVELS)
+    needs = f"dmlab:{level} needs the package deepmind_lab; {BUILD}"
+    (deepmind_lab,) = load_packages(needs, "deepmind_lab")
     path, repeats = LEVELS[level]
     lab = deepmind_lab.Lab(path, [VIEW], config=dict(CONFIG), renderer="software")
-    return LabEnv(name, lab, repeats)
+    return LabEnv(f"dmlab:{level}", lab, repeats)

@@ -7,17 +7,12 @@ Taxi-v4's does, it says which actions are legal; then every step's info has to h
 the last step's, after which nobody decides.
 """
 
-from __future__ import annotations
-
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import gymnasium
-
-    from rbve.envs.base import HostEnv
+from rbve.envs._host import HostEnv, load_packages
 
 EXAMPLE = "CartPole-v1"
 INSTALL = 'pip install "rbve[gymnasium]"'
@@ -26,7 +21,7 @@ INSTALL = 'pip install "rbve[gymnasium]"'
 class GymnasiumEnv:
     """A `HostEnv` around a Gymnasium environment."""
 
-    def __init__(self, name: str, env: gymnasium.Env[Any, Any]) -> None:
+    def __init__(self, name: str, env: Any) -> None:
         from gymnasium import spaces
 
         actions = env.action_space
@@ -36,13 +31,11 @@ class GymnasiumEnv:
                 "wrap the environment so that its actions are numbered"
             )
         observations = env.observation_space
-        self._one_hot: tuple[int, int] | None = None  # first value and number of values
         self.categories: tuple[str, ...] = ()  # the values of a Discrete observation
         if isinstance(observations, spaces.Discrete):
-            start, count = int(observations.start), int(observations.n)
-            self._one_hot = (start, count)
-            self.categories = tuple(str(start + index) for index in range(count))
-            self.obs_shape: tuple[int, ...] = (count,)
+            values = range(int(observations.start), int(observations.start + observations.n))
+            self.categories = tuple(map(str, values))
+            self.obs_shape: tuple[int, ...] = (len(values),)
         elif isinstance(observations, spaces.Box):
             self.obs_shape = tuple(observations.shape)
         else:
@@ -99,10 +92,10 @@ class GymnasiumEnv:
         return mask
 
     def _observation(self, obs: Any) -> np.ndarray:
-        if self._one_hot is None:
+        if not self.categories:
             return np.array(obs, dtype=self._dtype)  # a copy: environments may reuse theirs
-        start, count = self._one_hot
-        return np.asarray(np.arange(count) == int(obs) - start, dtype=np.float32)
+        place = int(obs) - int(self.categories[0])
+        return np.asarray(np.arange(len(self.categories)) == place, dtype=np.float32)
 
 
 def why_not(env_id: str, settings: Any = None) -> str:
@@ -138,24 +131,9 @@ def make(env_id: str, **kwargs: Any) -> HostEnv:
     'MODULE:ID' imports MODULE first, which registers ID.
     """
     name = f"gymnasium:{env_id}"
-    try:
-        import gymnasium
-    except ImportError as error:
-        raise ImportError(f"{name} needs the package gymnasium: {INSTALL} ({error})") from error
-    find_module(name, env_id.rpartition(":")[0])
-    try:
-        env = gymnasium.make(env_id, **kwargs)
-    except (gymnasium.error.Error, ImportError) as error:
-        raise ValueError(f"{name} cannot be made: {error}") from error
-    try:
-        return GymnasiumEnv(name, env)
-    except ValueError:
-        env.close()
-        raise
-
-
-def find_module(name: str, module: str) -> None:
-    """Imports the module that registers an environment, if one is named."""
+    needs = f"{name} needs the package gymnasium: {INSTALL} ({{error}})"
+    (gymnasium,) = load_packages(needs, "gymnasium")
+    module = env_id.rpartition(":")[0]
     try:
         if module:
             importlib.import_module(module)
@@ -166,3 +144,12 @@ def find_module(name: str, module: str) -> None:
             f"{name} cannot be made: No module named {module!r} in PYTHONPATH, among the installed "
             "packages or, for the command line, in the working directory"
         ) from error
+    try:
+        env = gymnasium.make(env_id, **kwargs)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise ValueError(f"{name} cannot be made: {error}") from error
+    try:
+        return GymnasiumEnv(name, env)
+    except ValueError:
+        env.close()
+        raise

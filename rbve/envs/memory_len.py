@@ -12,8 +12,6 @@ earlier reward is 0.
 Equal to bsuite 0.3.6 `memory_len`.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 
@@ -40,8 +38,7 @@ def reset(memory_length: int, key: Array) -> tuple[State, Array]:
     return state, _observe(memory_length, state)
 
 
-def step(memory_length: int, state: State, action: Array, key: Array) -> tuple[State, Step]:
-    del key  # the dynamics are deterministic
+def step(memory_length: int, state: State, action: Array, _: Array) -> tuple[State, Step]:
     action = jnp.asarray(action, jnp.int32)
     last = state.clock >= memory_length
     right = action == state.context
@@ -50,13 +47,9 @@ def step(memory_length: int, state: State, action: Array, key: Array) -> tuple[S
     return state._replace(clock=state.clock + 1), outcome
 
 
+@functools.cache  # equal lengths give the identical functions, so that compiled code is shared
 def make(memory_length: int = 10) -> Env:
     if memory_length < 1:
         raise ValueError(f"memory_len: the memory length is at least 1, not {memory_length}")
-    return _make(memory_length)
-
-
-@functools.cache  # equal lengths give the identical functions, so that compiled code is shared
-def _make(memory_length: int) -> Env:
     functions = functools.partial(reset, memory_length), functools.partial(step, memory_length)
     return Env(f"memory_len:{memory_length}", (1, 3), ("0", "1"), memory_length + 1, *functions)

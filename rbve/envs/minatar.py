@@ -15,8 +15,6 @@ the end of the game. The other games have no clock, and a policy may keep one go
 in a loop that meets no brick): after freeway's 2501 steps they are truncated.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any, NamedTuple
 
@@ -24,8 +22,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from rbve.envs._host import check_option, load_packages
 from rbve.envs.base import Env, Step
-from rbve.registry import did_you_mean
 
 EXAMPLE = "breakout"
 INSTALL = 'pip install "rbve[minatar]"'
@@ -63,13 +61,8 @@ def step(pgx_env: Any, state: State, action: Array, key: Array) -> tuple[State, 
 
 @functools.cache  # the same game gives the identical functions, so that compiled code is shared
 def make(game: str) -> Env:
-    if game not in GAMES:
-        hint = did_you_mean(game, GAMES, "minatar:")
-        raise ValueError(f"MinAtar has no game '{game}'.{hint} Known: {', '.join(GAMES)}")
-    try:
-        import pgx
-    except ImportError as error:
-        raise ImportError(f"minatar:{game} needs pgx; {INSTALL}") from error
+    check_option(f"MinAtar has no game '{game}'", "minatar", game, GAMES)
+    (pgx,) = load_packages(f"minatar:{game} needs pgx; {INSTALL}", "pgx")
     pgx_env = pgx.make(f"minatar-{game}")
     board = jax.eval_shape(pgx_env.init, jax.random.key(0)).observation
     actions = tuple(ACTIONS[int(i)] for i in pgx_env.minimal_action_set)

@@ -12,8 +12,6 @@ Observation: p, v, t/1000, of shape (1, 3).
 Equal to bsuite 0.3.6 `mountain_car`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax
@@ -22,12 +20,9 @@ from jax import Array
 
 from rbve.envs.base import Env, Step
 
-MIN_POSITION = -1.2
-MAX_POSITION = 0.6
-GOAL = 0.5
+MIN_POSITION, MAX_POSITION, GOAL = -1.2, 0.6, 0.5
 MAX_SPEED = 0.07
-FORCE = 0.001
-GRAVITY = 0.0025
+FORCE, GRAVITY = 0.001, 0.0025
 START = (-0.6, -0.4)
 MAX_STEPS = 1000
 
@@ -49,8 +44,7 @@ def reset(key: Array) -> tuple[State, Array]:
     return state, _observe(state)
 
 
-def step(state: State, action: Array, key: Array) -> tuple[State, Step]:
-    del key  # the dynamics are deterministic
+def step(state: State, action: Array, _: Array) -> tuple[State, Step]:
     action = jnp.asarray(action, jnp.int32)
     pull = (action - 1).astype(float) * FORCE - GRAVITY * jnp.cos(3 * state.position)
     velocity = jnp.clip(state.velocity + pull, -MAX_SPEED, MAX_SPEED)

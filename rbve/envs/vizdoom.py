@@ -11,8 +11,6 @@ The time limit is kept here, not by the engine, so that a cut episode has its fi
 episode starts from a seed of its own, drawn from the one given to `reset`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import tempfile
@@ -23,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from rbve.envs.base import HostEnv
-from rbve.registry import did_you_mean
+from rbve.envs._host import EngineEnv, HostEnv, check_option, load_packages
 
 EXAMPLE = "basic"
 INSTALL = 'pip install "rbve[vizdoom]"'
@@ -44,10 +41,9 @@ def end(game: Any, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class DoomEnv:
+class DoomEnv(EngineEnv):
     """A `HostEnv` around one engine, which runs in a process of its own."""
 
-    legal: np.ndarray | None = None  # every action, always
     obs_shape: tuple[int, ...] = (HEIGHT, WIDTH, 3)
 
     def __init__(self, name: str, scenario: str) -> None:
@@ -55,7 +51,6 @@ class DoomEnv:
         import vizdoom
 
         self.name = name
-        self.executed = -1
         self._resize, self._area = cv2.resize, cv2.INTER_AREA
         cv2.setNumThreads(1)  # threads cost more than they save on so small a picture
         self._game = vizdoom.DoomGame()
@@ -73,7 +68,6 @@ class DoomEnv:
         self._rng = np.random.default_rng()
         self._view = np.zeros(self.obs_shape, np.uint8)
         self._things: list[Any] = []  # what is in the world, by the engine's word
-        self._steps = -1  # of the running episode; −1 outside one
         self._start()
 
     def _start(self) -> None:
@@ -86,27 +80,17 @@ class DoomEnv:
         with STARTING, contextlib.chdir(folder):
             self._game.init()
 
-    def reset(self, seed: int | None = None) -> np.ndarray:
+    def _begin(self, seed: int | None) -> np.ndarray:
         if seed is not None:
             self._rng = np.random.default_rng(seed)
         self._game.set_seed(int(self._rng.integers(2**31 - 1)))
         self._game.new_episode()
-        self._steps = 0
-        self.executed = -1
         return self._look()
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
-        if self._steps < 0:
-            raise ValueError(f"{self.name}: stepped outside an episode; call reset() first")
+    def _act(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
         reward = self._game.make_action(self._presses[action], SKIP)
-        self.executed = int(action)
-        self._steps += 1
         over = bool(self._game.is_episode_finished())
-        cut = not over and self._steps >= self.max_steps
-        view = self._view.copy() if over else self._look()
-        if over or cut:
-            self._steps = -1
-        return view, float(reward), over, cut
+        return self._view.copy() if over else self._look(), reward, over, False
 
     @property
     def ram(self) -> np.ndarray:
@@ -118,7 +102,7 @@ class DoomEnv:
         return places[np.argsort(away, kind="stable")]
 
     def close(self) -> None:
-        self._steps = -1
+        super().close()
         self._end()
 
     def _look(self) -> np.ndarray:
@@ -139,15 +123,7 @@ def combinations(buttons: list[str]) -> dict[str, list[bool]]:
 
 def make(scenario: str) -> HostEnv:
     """Makes a scenario, e.g. 'basic'."""
-    if scenario not in SCENARIOS:
-        hint = did_you_mean(scenario, SCENARIOS, "vizdoom:")
-        raise ValueError(
-            f"unknown ViZDoom scenario '{scenario}'.{hint} Known: {', '.join(SCENARIOS)}"
-        )
+    check_option(f"unknown ViZDoom scenario '{scenario}'", "vizdoom", scenario, SCENARIOS)
     name = f"vizdoom:{scenario}"
-    try:
-        import cv2  # noqa: F401
-        import vizdoom  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"{name} needs vizdoom and opencv; {INSTALL} ({error})") from error
+    load_packages(f"{name} needs vizdoom and opencv; {INSTALL} ({{error}})", "cv2", "vizdoom")
     return DoomEnv(name, scenario)

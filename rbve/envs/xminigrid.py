@@ -13,8 +13,6 @@ for each colour where colours tell things apart; floor is 0 in all. It holds all
 own (tile, colour) view holds.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any, NamedTuple
 
@@ -22,8 +20,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from rbve.envs._host import check_option, load_packages
 from rbve.envs.base import Env, Step
-from rbve.registry import did_you_mean
 
 EXAMPLE = "MiniGrid-MemoryS8"
 INSTALL = 'pip install "rbve[xminigrid]"'
@@ -84,8 +82,7 @@ def reset(level: Level, key: Array) -> tuple[Any, Array]:
     return timestep, _observe(level.family, timestep.observation)
 
 
-def step(level: Level, timestep: Any, action: Array, key: Array) -> tuple[Any, Step]:
-    del key  # the dynamics are deterministic
+def step(level: Level, timestep: Any, action: Array, _: Array) -> tuple[Any, Step]:
     action = jnp.asarray(action, jnp.int32)
     theirs = jnp.array([ACTIONS.index(name) for name in level.family.actions], jnp.int32)
     after = level.env.step(level.params, timestep, theirs[action])
@@ -101,15 +98,10 @@ def step(level: Level, timestep: Any, action: Array, key: Array) -> tuple[Any, S
 
 @functools.cache  # the same level gives the identical functions, so that compiled code is shared
 def make(level: str) -> Env:
-    try:
-        import xminigrid
-    except ImportError as error:
-        raise ImportError(f"xminigrid:{level} needs xminigrid; {INSTALL}") from error
+    (xminigrid,) = load_packages(f"xminigrid:{level} needs xminigrid; {INSTALL}", "xminigrid")
     families = {each: family_of(each) for each in xminigrid.registered_environments()}
     known = {each: family for each, family in families.items() if family is not None}
-    if level not in known:
-        hint = did_you_mean(level, known, "xminigrid:")
-        raise ValueError(f"xminigrid has no level '{level}' here.{hint} Known: {', '.join(known)}")
+    check_option(f"xminigrid has no level '{level}' here", "xminigrid", level, known)
     env, params = xminigrid.make(level)
     chosen = Level(env, params, known[level])
     functions = functools.partial(reset, chosen), functools.partial(step, chosen)

@@ -14,9 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve import envs
-from rbve.envs._atari_games import with_reference
-from rbve.envs._objects import Stepped, adopt
-from rbve.envs.base import Env
+from rbve.envs.atari import with_reference
+from rbve.envs.base import Env, Stepped, adopt
 from rbve.evaluation import rollout
 from rbve.evaluation.actors import host_actor
 from rbve.evaluation.fit import Interface, check_fit

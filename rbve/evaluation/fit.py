@@ -7,7 +7,8 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.features import Features
 from rbve.data.inputs import input_shape
-from rbve.envs.base import Env, categories
+from rbve.envs._host import categories
+from rbve.envs.base import Env
 from rbve.policy import Policy
 
 

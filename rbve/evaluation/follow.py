@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from rbve import envs, rows, schema, stopping
 from rbve.data import load
-from rbve.envs._atari_games import with_reference
+from rbve.envs.atari import with_reference
 from rbve.evaluation.evaluate import evaluate, open_evaluator
 from rbve.evaluation.fit import Interface
 from rbve.evaluation.rollout import EvaluationPlan, Figures, check_seed, final_rows

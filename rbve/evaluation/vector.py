@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rbve import envs, stopping
-from rbve.envs.base import Env, HostEnv, categories, random_action, shows_final
+from rbve.envs._host import HostEnv, categories, random_action, shows_final
+from rbve.envs.base import Env
 from rbve.evaluation.fit import joined_shape
 
 WIDTH = 8  # environments side by side; fixed, as rounding may depend on the size of a batch

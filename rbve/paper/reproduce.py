@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 from rbve import envs
-from rbve.behaviours import dqn, r2d2_options
-from rbve.behaviours.choose import Asked, choose
+from rbve.behaviours import r2d2_options
+from rbve.behaviours.kinds import online_dqn
 from rbve.behaviours.online import came_half_way, has_learned
-from rbve.behaviours.record import EXPERT, RecordingPlan, default_episodes, record
+from rbve.behaviours.record import EXPERT, Asked, RecordingPlan, choose, default_episodes, record
 from rbve.behaviours.record import Progress as RecordingProgress
 from rbve.data.manifest import fingerprint, is_recorded, read_provenance
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
@@ -76,7 +76,7 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
 
 def recording(data: Data, scale: Scale, seed: int) -> Recording:
     episodes = max(1, round(default_episodes(data.env) * scale.episodes))
-    full = (r2d2_options if data.memory else dqn).default_options(data.env).steps
+    full = (r2d2_options if data.memory else online_dqn).default_options(data.env).steps
     steps = round(full * scale.episodes)
     kind = (data.env, data.noise, data.expert)
     return Recording(*kind, seed, episodes, steps, data.script, data.memory)

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from rbve.audit.verdict import counted
-from rbve.envs._atari_games import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
+from rbve.envs.atari import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
 from rbve.evaluation.metric import registered
 from rbve.report import statistics, table
 from rbve.report.chart import Chart, Mark, Panel, Point, Series

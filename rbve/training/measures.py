@@ -3,7 +3,7 @@
 from typing import Any
 
 from rbve.data.dataset import Dataset
-from rbve.envs._atari_games import with_reference
+from rbve.envs.atari import with_reference
 from rbve.parts import DataRef
 from rbve.rows import upgraded
 

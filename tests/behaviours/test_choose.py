@@ -11,11 +11,18 @@ import pytest
 
 import rbve
 from rbve.behaviours import kinds
-from rbve.behaviours.choose import Asked, all_kinds, choose
-from rbve.behaviours.dqn import DQNOptions
+from rbve.behaviours.kinds.online_dqn import DQNOptions
 from rbve.behaviours.kinds.online_dqn_host import HostDQNOptions
 from rbve.behaviours.r2d2_options import R2D2Options
-from rbve.behaviours.record import EXPERT, Progress, RecordingPlan, record
+from rbve.behaviours.record import (
+    EXPERT,
+    Asked,
+    Progress,
+    RecordingPlan,
+    all_kinds,
+    choose,
+    record,
+)
 from rbve.policy import Policy
 
 SMALL: dict[str, Any] = {

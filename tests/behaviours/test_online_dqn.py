@@ -14,7 +14,8 @@ from support.recordings import record_online
 from support.tiers import first_and_slow
 
 from rbve import envs
-from rbve.behaviours import dqn, online, priorities
+from rbve.behaviours import online, priorities
+from rbve.behaviours.kinds import online_dqn as dqn
 from rbve.behaviours.kinds.online_dqn import take_episodes
 from rbve.data import Dataset, Episode, load
 from rbve.data.transitions import View, transitions
@@ -211,8 +212,8 @@ def test_the_agent_learns_as_a_slow_reference(replay: int) -> None:
 class NoJudge:
     """In place of the judge of snapshots, who takes longest to compile."""
 
-    def __init__(self, *given: Any, **form: Any) -> None:
-        self.looks = 0
+    def __init__(self, env: Env, *given: Any, **form: Any) -> None:
+        self.env, self.looks = env, 0
 
     def next_look(self, total: int) -> int:
         return -(-total * (self.looks + 1) // 3)

@@ -15,12 +15,10 @@ import pytest
 from support.recordings import record_online_host
 
 from rbve import api, envs
-from rbve.behaviours import replay
-from rbve.behaviours.dqn import exploration
 from rbve.behaviours.kinds import online_dqn_host
-from rbve.behaviours.kinds.online_dqn_host import HostDQNOptions
+from rbve.behaviours.kinds.online_dqn import exploration
+from rbve.behaviours.kinds.online_dqn_host import HostDQNOptions, Learner, Replay
 from rbve.behaviours.record import EXPERT
-from rbve.behaviours.replay import Replay
 from rbve.data import load
 from rbve.envs import atari
 from rbve.policy import Policy
@@ -140,7 +138,7 @@ def test_the_preset_is_the_papers_table() -> None:
 
 def test_recorder_and_learner_of_one_seed_begin_apart() -> None:
     env = envs.load("gymnasium:CartPole-v1")
-    agent = online_dqn_host.start(env, QUICK, 100, seed=5).agent  # type: ignore[arg-type]
+    agent = Learner(env, QUICK, 100, seed=5)  # type: ignore[arg-type]
     learner = agent.program.init(member_keys(5)[0]).params
     drawn = np.asarray(learner) != 0  # biases begin at 0
     assert np.all(np.asarray(agent.state.params)[drawn] != np.asarray(learner)[drawn])
@@ -150,8 +148,8 @@ def test_recorder_and_learner_of_one_seed_begin_apart() -> None:
 def test_the_agent_learns_as_a_slow_reference() -> None:
     """Single DQN with Huber and Adam on the rows drawn, update by update, targets every third."""
     env = envs.load("gymnasium:CartPole-v1")
-    learning = online_dqn_host.start(env, QUICK, 100, seed=1)  # type: ignore[arg-type]
-    agent, replay = learning.agent, learning.replay
+    agent = Learner(env, QUICK, 100, seed=1)  # type: ignore[arg-type]
+    replay = agent.replay
     params = target = jnp.array(agent.state.params)
     optimiser = optax.adam(QUICK.learning_rate)
     opt = optimiser.init(params)
@@ -161,7 +159,7 @@ def test_the_agent_learns_as_a_slow_reference() -> None:
 
     def draw(rng: np.random.Generator, count: int) -> np.ndarray:
         drawn.append(true_draw(rng, count))
-        updates.append(learning.steps)
+        updates.append(agent.steps)
         return drawn[-1]
 
     @jax.jit
@@ -198,7 +196,7 @@ def test_the_agent_learns_as_a_slow_reference() -> None:
         target = jnp.array(agent.state.target)
 
     replay.draw, agent.learn = draw, learn  # type: ignore[method-assign]
-    for episode in learning:
+    for episode in agent:
         assert episode.reward.sum() == len(episode.reward) - 1
         if len(updates) > 8:
             break
@@ -314,7 +312,7 @@ def test_choices_that_do_not_go_together(
 
 def test_large_rings_lie_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """If there is room."""
-    monkeypatch.setattr(replay, "IN_MEMORY", 799)
+    monkeypatch.setattr(online_dqn_host, "IN_MEMORY", 799)
     assert not isinstance(Replay(99, (1,), np.int64, 3).obs, np.memmap)
     assert isinstance(Replay(100, (1,), np.int64, 3).obs, np.memmap)
     full = shutil.disk_usage("/")._replace(free=800)

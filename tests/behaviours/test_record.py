@@ -21,7 +21,8 @@ from support.tiers import first_and_slow
 
 from rbve import algorithms
 from rbve.algorithms import NoOptions
-from rbve.behaviours import dqn, online, r2d2_options, record
+from rbve.behaviours import online, r2d2_options, record
+from rbve.behaviours.kinds import online_dqn as dqn
 from rbve.behaviours.online import SnapshotJudge
 from rbve.data import Dataset, load, write
 from rbve.envs.base import Env, Step

@@ -16,7 +16,7 @@ import gymnasium
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
 from rbve import envs
-from rbve.envs import _atari_games as games
+from rbve.envs import atari as games
 from rbve.envs.atari import AtariEnv, title
 from rbve.evaluation.vector import FrameStack
 

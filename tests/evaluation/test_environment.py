@@ -16,8 +16,7 @@ from support.cli import run
 import rbve
 from rbve import envs, rows
 from rbve.data import Dataset
-from rbve.envs._objects import Stepped
-from rbve.envs.base import Env, HostEnv
+from rbve.envs.base import Env, HostEnv, Stepped
 from rbve.envs.gymnasium import GymnasiumEnv
 from rbve.evaluation.follow import FollowPlan, follow
 from rbve.evaluation.rollout import random_returns

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rbve import algorithms, envs, ops
-from rbve.behaviours import dqn
+from rbve.behaviours.kinds import online_dqn as dqn
 from rbve.behaviours.kinds.online_dqn import take_episodes
 from rbve.behaviours.rollouts import inside_jax, on_host
 from rbve.data import Dataset, Episode

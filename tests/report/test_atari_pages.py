@@ -12,7 +12,7 @@ from rich.console import Console
 from rbve import rows
 from rbve.data.dataset import Dataset
 from rbve.data.episode import Episode
-from rbve.envs._atari_games import PROXY
+from rbve.envs.atari import PROXY
 from rbve.report import table, write_report
 from rbve.report.summary import group
 from rbve.report.words import headline, sizes

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rbve.behaviours.choose import Asked, choose
 from rbve.behaviours.kinds.online_dqn import OnlineDQN
 from rbve.behaviours.kinds.online_dqn_host import OnlineHostDQN
 from rbve.behaviours.kinds.online_r2d2 import OnlineR2D2
-from rbve.behaviours.record import RecordingPlan, record
+from rbve.behaviours.record import Asked, RecordingPlan, choose, record
 
 
 def quiet(progress: Any) -> None:

@@ -1,22 +1,13 @@
 """A caller's function of the observation, as rbve.evaluate takes it, with ε."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from rbve.behaviours.choose import Asked
-from rbve.behaviours.record import RecordingPlan, Source
+from rbve.behaviours.record import Asked, Opened, RecordingPlan
 from rbve.behaviours.rollouts import policy_source
 
 ORDER, LEARNS = 70, False
-
-
-def claim(asked: Asked) -> CallerFunction | None:
-    """Whatever can be called."""
-    return CallerFunction(asked.policy) if callable(asked.policy) else None
 
 
 @dataclass(frozen=True)
@@ -25,6 +16,10 @@ class CallerFunction:
 
     function: Callable[..., Any]
 
-    def opened(self, plan: RecordingPlan) -> AbstractContextManager[Source]:
-        """At work, outside JAX."""
+    def opened(self, plan: RecordingPlan) -> Opened:
         return policy_source(plan, "function", self.function)
+
+
+def claim(asked: Asked) -> CallerFunction | None:
+    """Whatever can be called."""
+    return CallerFunction(asked.policy) if callable(asked.policy) else None

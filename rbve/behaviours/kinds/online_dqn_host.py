@@ -4,9 +4,10 @@ Single DQN with uniform replay: the update is the library's own (rbve/training/u
 drawn from a ring of frames.
 """
 
-from __future__ import annotations
-
 import itertools
+import math
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -17,31 +18,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve import envs, stopping
-from rbve.behaviours.choose import Asked
-from rbve.behaviours.dqn import exploration
-from rbve.behaviours.record import EXPERT, RecordingPlan, Source, grouped, provenance
-from rbve.behaviours.replay import Replay
+from rbve.behaviours.kinds.online_dqn import exploration
+from rbve.behaviours.record import EXPERT, Asked, RecordingPlan, Source, grouped, provenance
 from rbve.behaviours.rollouts import episode_of
-from rbve.data.dataset import Episode
+from rbve.data.dataset import NO_ACTION, Episode
 from rbve.data.formats.native import StoreWriter
-from rbve.envs._atari_games import reference
+from rbve.envs.atari import reference
 from rbve.envs.base import Env, HostEnv
 from rbve.evaluation import vector
-from rbve.evaluation.vector import Decision, Trace, episode_seeds
 from rbve.policy import Policy
 from rbve.schema import INT32
 from rbve.spec import Spec
 from rbve.training.batches import Picked
-from rbve.training.batches.transitions import TransitionItems
+from rbve.training.batches.transitions import NUMBERS, TransitionItems
 from rbve.training.update import Member, make_program, recorder_key
 
 ORDER, LEARNS = 20, True
 PRESETS = {"rlu-atari": "online"}
-
-
-def claim(asked: Asked) -> OnlineHostDQN | None:
-    """By its preset."""
-    return OnlineHostDQN() if asked.preset in PRESETS else None
+IN_MEMORY = 1 << 31  # bytes of frames; more wait in a file, if the disk has room for it
 
 
 @dataclass(frozen=True)
@@ -75,11 +69,112 @@ class HostDQNOptions:
 RLU_ATARI = HostDQNOptions()
 
 
-class Agent:
-    """Weights, and the two things done with them."""
+class Replay:
+    """A ring of steps: every frame held once, joined when drawn.
 
-    def __init__(self, env: HostEnv, pixels: bool, options: HostDQNOptions, seed: int) -> None:
-        self.env, self.options = env, options
+    Rows lie as in a dataset: T + 1 an episode, the last with the final observation and no action.
+    When the ring is full the oldest rows make room, and a row is drawn only while all it needs is
+    there.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        obs_shape: tuple[int, ...],
+        dtype: type | np.dtype,
+        stack: int,
+        on_disk: bool | None = None,  # None: by their size
+    ) -> None:
+        if capacity < stack + 2:
+            raise ValueError(f"a replay of {capacity} rows is too small; give at least {stack + 2}")
+        self.capacity, self.stack = capacity, stack
+        shape = (capacity, *obs_shape)
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if on_disk is None:
+            on_disk = size > IN_MEMORY and shutil.disk_usage(tempfile.gettempdir()).free > size
+        if on_disk:
+            # The file has no name: it goes when the map does.
+            with tempfile.TemporaryFile() as file:
+                file.truncate(size)
+                self.obs: np.ndarray = np.memmap(file, dtype, "r+", shape=shape)
+        else:
+            self.obs = np.zeros(shape, dtype)
+        self.action = np.full(capacity, NO_ACTION, np.int32)
+        self.reward = np.zeros(capacity, np.float32)
+        self.terminated = np.zeros(capacity, np.bool_)
+        self.age = np.zeros(capacity, np.int64)  # steps since the episode began
+        self.rows = 0  # written so far, those made room for included
+
+    def add(self, action: int, reward: float, terminated: bool, obs: np.ndarray) -> None:
+        """A step from the last row, and the observation it led to."""
+        here = (self.rows - 1) % self.capacity
+        self.action[here], self.reward[here], self.terminated[here] = action, reward, terminated
+        self.begin(obs, age=int(self.age[here]) + 1)
+
+    def begin(self, obs: np.ndarray, age: int = 0) -> None:
+        """A row without an action: an episode's first, or what its last step led to."""
+        here = self.rows % self.capacity
+        self.obs[here], self.age[here] = obs, age
+        self.action[here], self.reward[here], self.terminated[here] = NO_ACTION, 0.0, False
+        self.rows += 1
+
+    def drawable(self, row: np.ndarray) -> np.ndarray:
+        """(B,) bool: a step was taken from the row and no frame it joins has made room."""
+        place = row % self.capacity
+        oldest = row - np.minimum(self.age[place], self.stack - 1)
+        return (self.action[place] != NO_ACTION) & (oldest >= max(self.rows - self.capacity, 0))
+
+    def draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Rows (count,), all drawable ones alike."""
+        drawn = np.zeros(0, np.int64)
+        while len(drawn) < count:
+            tried = rng.integers(max(self.rows - self.capacity, 0), self.rows, size=2 * count)
+            drawn = np.concatenate([drawn, tried[self.drawable(tried)]])
+        return drawn[:count]
+
+    def pick(self, row: np.ndarray, gamma: float, clip: bool) -> Picked:
+        """Transitions as an update takes them; a truncated step goes on from its final frame.
+
+        An online agent has no use for the next action nor for V̂.
+        """
+        place = row % self.capacity
+        reward = self.reward[place]
+        numbers = NUMBERS.pack(
+            action=self.action[place],
+            reward=np.clip(reward, -1, 1) if clip else reward,
+            discount=np.where(self.terminated[place], 0.0, gamma),
+        )
+        frames = np.stack([self.frames(row), self.frames(row + 1)], axis=1)
+        return Picked(frames=frames, numbers=numbers, legal=None)
+
+    def frames(self, row: np.ndarray) -> np.ndarray:
+        """(B, stack, ...): the row's own last, zeros before its episode began."""
+        back = np.arange(self.stack - 1, -1, -1)
+        missing = back > self.age[row % self.capacity][:, None]
+        joined = self.obs[(row[:, None] - np.where(missing, 0, back)) % self.capacity]
+        joined[missing] = 0
+        return joined
+
+
+class Learner:
+    """Acts and learns in turn; iterating gives episodes as they end.
+
+    It ends after so many episodes or, of None, after `options.steps` environment steps.
+    """
+
+    def __init__(
+        self, env: HostEnv, options: HostDQNOptions, episodes: int | None, seed: int
+    ) -> None:
+        first = env.reset(vector.episode_seeds(seed, 0)[0])
+        if env.legal is not None:
+            raise ValueError(
+                f"{env.name} masks actions, which this online agent does not learn with"
+            )
+        self.env, self.options, self.episodes, self.seed = env, options, episodes, seed
+        self.steps = self.updates = 0
+        self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+        self.replay = Replay(options.replay, env.obs_shape, first.dtype, options.stack)
+        pixels = first.dtype == np.uint8
         self.items = TransitionItems(env.obs_shape, options.stack, len(env.actions), False, pixels)
         self.program = make_program(options.spec, self.items)
         weights, updates = jax.random.split(recorder_key(seed))
@@ -99,11 +194,38 @@ class Agent:
             return self.program.unravel(params)(self.items.join(frames), jax.random.key(0)).q
 
         self._q = jax.jit(q_values)
-        self.updates = 0
 
-    def q(self, frames: np.ndarray) -> np.ndarray:
-        """(B, A) of frames (B, stack, ...)."""
-        return np.asarray(self._q(self.state.params, frames))
+    def __iter__(self) -> Iterator[Episode]:
+        for number in itertools.count():
+            if number == self.episodes or (trace := self.episode(number)) is None:
+                return
+            yield episode_of(trace)
+
+    def episode(self, number: int) -> vector.Trace | None:
+        """None where the last step came before its end."""
+        options, replay = self.options, self.replay
+        seed, rng = vector.episode_seeds(self.seed, number)
+        trace = vector.Trace(number, rng)
+        outcome = vector.reset(self.env, seed)
+        trace.see(outcome)
+        replay.begin(outcome.obs)
+        while not (outcome.terminated or outcome.truncated):
+            stopping.check()
+            if self.episodes is None and self.steps >= options.steps:
+                return None
+            q = np.asarray(self._q(self.state.params, replay.frames(np.array([replay.rows - 1]))))
+            decision = vector.Decision(np.argmax(q, axis=1), q)
+            epsilon = exploration(self.steps, options, min)
+            action = trace.choose(decision, 0, None, epsilon, len(self.env.actions))
+            outcome = vector.step(self.env, action)
+            trace.add(outcome, keep_obs=True)
+            replay.add(action, outcome.reward, outcome.terminated, outcome.obs)
+            self.steps += 1
+            due = self.steps % options.steps_per_update == 0
+            if due and self.steps >= options.min_replay:
+                rows = replay.draw(self.rng, options.batch_size)
+                self.learn(replay.pick(rows, options.gamma, options.clip_rewards))
+        return trace
 
     def learn(self, picked: Picked) -> None:
         batches = jax.tree.map(lambda column: column[None], picked)
@@ -125,60 +247,6 @@ class Agent:
         )
 
 
-def start(env: HostEnv, options: HostDQNOptions, episodes: int | None, seed: int) -> Learning:
-    """An agent before its first step; it ends after so many episodes, or `options.steps` steps."""
-    first = env.reset(episode_seeds(seed, 0)[0])
-    if env.legal is not None:
-        raise ValueError(f"{env.name} masks actions, which this online agent does not learn with")
-    agent = Agent(env, first.dtype == np.uint8, options, seed)
-    replay = Replay(options.replay, env.obs_shape, first.dtype, options.stack)
-    return Learning(agent, replay, options, episodes, seed)
-
-
-class Learning:
-    """Acting and learning in turn; iterating gives episodes as they end."""
-
-    def __init__(
-        self, agent: Agent, replay: Replay, options: HostDQNOptions, episodes: int | None, seed: int
-    ) -> None:
-        self.agent, self.replay, self.options = agent, replay, options
-        self.episodes, self.seed = episodes, seed
-        self.steps = 0
-        self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
-
-    def __iter__(self) -> Iterator[Episode]:
-        for number in itertools.count():
-            if number == self.episodes or (trace := self.episode(number)) is None:
-                return
-            yield episode_of(trace)
-
-    def episode(self, number: int) -> Trace | None:
-        """None where the last step came before its end."""
-        env, options = self.agent.env, self.options
-        seed, rng = episode_seeds(self.seed, number)
-        trace = Trace(number, rng)
-        outcome = vector.reset(env, seed)
-        trace.see(outcome)
-        self.replay.begin(outcome.obs)
-        while not (outcome.terminated or outcome.truncated):
-            stopping.check()
-            if self.episodes is None and self.steps >= options.steps:
-                return None
-            q = self.agent.q(self.replay.frames(np.array([self.replay.rows - 1])))
-            decision = Decision(np.argmax(q, axis=1), q)
-            epsilon = exploration(self.steps, options, min)
-            action = trace.choose(decision, 0, None, epsilon, len(env.actions))
-            outcome = vector.step(env, action)
-            trace.add(outcome, keep_obs=True)
-            self.replay.add(action, outcome.reward, outcome.terminated, outcome.obs)
-            self.steps += 1
-            due = self.steps % options.steps_per_update == 0
-            if due and self.steps >= options.min_replay:
-                rows = self.replay.draw(self.rng, options.batch_size)
-                self.agent.learn(self.replay.pick(rows, options.gamma, options.clip_rewards))
-        return trace
-
-
 @dataclass(frozen=True)
 class OnlineHostDQN:
     """Everything the agent experiences; its last policy lies beside the data.
@@ -191,25 +259,28 @@ class OnlineHostDQN:
 
     @contextmanager
     def opened(self, plan: RecordingPlan) -> Iterator[Source]:
-        """The agent before its first step."""
         options = replace(self.options, steps=plan.steps or self.options.steps)
         episodes, total = plan.length(options.steps)
         env = envs.load(plan.env, plan.noise)
         if isinstance(env, Env):
             raise ValueError(f"{plan.env} runs inside JAX; record it without a preset")
         with closing(env):
-            learning = start(env, options, episodes, plan.seed)
+            learner = Learner(env, options, episodes, plan.seed)
             about = provenance(plan, "online dqn", episodes, asdict(options))
             if (known := reference(plan.env)) is not None:
                 about["reference"] = known
             played = (
-                (episode, (learning.steps if episodes is None else number) / total)
-                for number, episode in enumerate(learning, 1)
+                (episode, (learner.steps if episodes is None else number) / total)
+                for number, episode in enumerate(learner, 1)
             )
 
             def finish(writer: StoreWriter, returns: Sequence[float]) -> None:
-                learning.agent.policy().save(writer.path / EXPERT)
-                diverged = int(learning.agent.state.diverged_at)
-                writer.manifest["provenance"]["diverged_at"] = diverged
+                learner.policy().save(writer.path / EXPERT)
+                writer.manifest["provenance"]["diverged_at"] = int(learner.state.diverged_at)
 
             yield Source(env.actions, about, episodes, grouped(played), finish, f"{total} steps")
+
+
+def claim(asked: Asked) -> OnlineHostDQN | None:
+    """By its preset."""
+    return OnlineHostDQN() if asked.preset in PRESETS else None

@@ -1,7 +1,6 @@
 """An online R2D2, an agent with memory, while it learns: policy="r2d2"."""
 
-from __future__ import annotations
-
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,10 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rbve.behaviours import online, r2d2, r2d2_options
-from rbve.behaviours.choose import Asked
-from rbve.behaviours.r2d2 import ActorRows
-from rbve.behaviours.r2d2_options import R2D2Options
-from rbve.behaviours.record import RecordingPlan, Source, cut, provenance
+from rbve.behaviours.record import Asked, RecordingPlan, Source, cut, provenance
 from rbve.data.dataset import Episode
 from rbve.training.update import recorder_key
 
@@ -23,22 +19,14 @@ PRESETS = {"rlu-dmlab": "r2d2"}
 Columns = dict[str, np.ndarray]
 
 
-def claim(asked: Asked) -> OnlineR2D2 | None:
-    """By its name, or by its preset."""
-    if asked.preset in PRESETS:
-        return OnlineR2D2(r2d2_options.PAPER)
-    return OnlineR2D2() if asked.policy == "r2d2" else None
-
-
 @dataclass(frozen=True)
 class OnlineR2D2:
     """Everything its actors experience; the best snapshot lies beside the data."""
 
-    options: R2D2Options | None = None  # None = those for the environment
+    options: r2d2_options.R2D2Options | None = None  # None = those for the environment
 
     @contextmanager
     def opened(self, plan: RecordingPlan) -> Iterator[Source]:
-        """The agent before its first step."""
         if plan.episodes is not None or plan.keep != 1:
             raise ValueError(
                 "an agent with memory is recorded by steps: leave episodes and keep out"
@@ -68,13 +56,20 @@ class OnlineR2D2:
             provenance(plan, "online r2d2", None, r2d2_options.describe(options)),
             None,
             online.run_agent(advance, lambda: state.params, judge, total, blocks=4),
-            online.finish_online(judge, quiet),
+            functools.partial(online.finish, judge),
             f"{options.steps} steps of {options.actors} actors",
         )
 
 
+def claim(asked: Asked) -> OnlineR2D2 | None:
+    """By its name, or by its preset."""
+    if asked.preset in PRESETS:
+        return OnlineR2D2(r2d2_options.PAPER)
+    return OnlineR2D2() if asked.policy == "r2d2" else None
+
+
 def take_episodes(
-    ring: ActorRows, start: int, stop: int, unfinished: list[list[Columns]]
+    ring: r2d2.ActorRows, start: int, stop: int, unfinished: list[list[Columns]]
 ) -> Iterator[Episode]:
     """Those that ended within the chunks start to stop, chunk by chunk and actor by actor.
 

@@ -3,22 +3,17 @@
 It reads what agents do not see: a console's memory, or where things are (`ram` of environments).
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from rbve import registry
-
-if TYPE_CHECKING:
-    from rbve.evaluation.actors import Script
 
 FOLDER = Path(__file__).parent
 
 
-def load(env: str) -> Callable[[], Script]:
+def load(env: str) -> Callable[[], Any]:
     """Makes players of a game, e.g. of 'atari:Pong'."""
     files = [importlib.import_module(f"{__name__}.{each}") for each in registry.names(FOLDER)]
     known = {each.PLAYS: each.Player for each in files}

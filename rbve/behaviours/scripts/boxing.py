@@ -3,8 +3,6 @@
 Bytes of the memory that matter: 32 and 34 the player's x and y, 33 and 35 the opponent's.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 PLAYS = "atari:Boxing"

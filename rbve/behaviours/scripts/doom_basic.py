@@ -1,7 +1,5 @@
 """ViZDoom's basic: steps to where the monster is ahead, and shoots."""
 
-from __future__ import annotations
-
 import numpy as np
 
 PLAYS = "vizdoom:basic"

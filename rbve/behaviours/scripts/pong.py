@@ -4,8 +4,6 @@ Bytes of the memory that matter: 49 and 54 the ball's x and y (y 0 = no ball), 5
 paddle. The player stands on the right; 'right' moves the paddle up, to smaller y.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
