@@ -40,23 +40,21 @@ def write_strips(out: Path) -> list[Path]:
         if folder is None:
             continue
         data = load(folder, verify=False)
-        if _is_images(data):
+        pixels = data.obs.dtype == np.uint8 and data.features is None
+        shape = data.obs_shape
+        if pixels and len(shape) in (2, 3) and min(shape[:2]) >= _SMALLEST:
             file = out / FOLDER / f"{kind.name}.png"
             write_atomically(file, png(strip(data)))
             written.append(file)
     return written
 
 
-def _is_images(data: Dataset) -> bool:
-    shape = data.obs_shape
-    pixels = data.obs.dtype == np.uint8 and data.features is None
-    return pixels and len(shape) in (2, 3) and min(shape[:2]) >= _SMALLEST
-
-
 def strip(data: Dataset) -> np.ndarray:
     """(H, W, 3) uint8."""
     rows = np.linspace(0, data.offsets[1] - 1, _COUNT).round().astype(int)
-    pictures = [_enlarged(picture(np.asarray(data.obs[row]))) for row in np.unique(rows)]
+    frames = [picture(np.asarray(data.obs[row])) for row in np.unique(rows)]
+    times = max(1, round(WIDTH / frames[0].shape[1]))
+    pictures = [frame.repeat(times, axis=0).repeat(times, axis=1) for frame in frames]
     gap = np.full((len(pictures[0]), _GAP, 3), 255, np.uint8)
     parts = [part for each in pictures for part in (each, gap)]
     return np.concatenate(parts[:-1], axis=1)
@@ -70,11 +68,6 @@ def picture(frame: np.ndarray) -> np.ndarray:
         colours = _COLOURS[np.argmax(things, axis=-1) % len(_COLOURS)]
         return np.where(things.any(axis=-1, keepdims=True), colours, EMPTY)
     return frame if frame.shape[-1] == 3 else np.repeat(frame[..., -1:], 3, axis=-1)
-
-
-def _enlarged(frame: np.ndarray) -> np.ndarray:
-    times = max(1, round(WIDTH / frame.shape[1]))
-    return frame.repeat(times, axis=0).repeat(times, axis=1)
 
 
 def png(image: np.ndarray) -> bytes:

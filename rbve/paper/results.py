@@ -35,18 +35,18 @@ class Packed(NamedTuple):
 
 def jobs_of(paths: Iterable[Path]) -> dict[str, set[str]]:
     """experiment -> its jobs, of the studies among the paths."""
-    found: dict[str, set[str]] = {}
+    jobs: dict[str, set[str]] = {}
     for name, content in _experiments(paths):
-        found[name] = found.get(name, set()) | set(content["jobs"])
-    return found
+        jobs.setdefault(name, set()).update(content["jobs"])
+    return jobs
 
 
 def left_out_of(paths: Iterable[Path]) -> dict[str, dict[str, str]]:
     """experiment -> environment -> why its data does not count."""
-    found: dict[str, dict[str, str]] = {}
+    reasons: dict[str, dict[str, str]] = {}
     for name, content in _experiments(paths):
-        found.setdefault(name, {}).update(content.get("left_out", {}))
-    return found
+        reasons.setdefault(name, {}).update(content.get("left_out", {}))
+    return reasons
 
 
 def outlines_of(paths: Iterable[Path]) -> dict[str, Outline]:
@@ -119,12 +119,11 @@ def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:
 
 def _without_place(run: Run) -> Run:
     """Its data as STUDY/data/KIND/SEED: where the study lay concerns nobody else."""
-    data = run.spec["data"]
-    place = Path(data["path"])
+    place = Path(run.spec["data"]["path"])
     if not place.is_absolute():
         return run
-    inside = Path(*place.parts[-4:]).as_posix()
-    return run._replace(spec={**run.spec, "data": {**data, "path": inside}})
+    data = {**run.spec["data"], "path": Path(*place.parts[-4:]).as_posix()}
+    return run._replace(spec={**run.spec, "data": data})
 
 
 def _audits_of(studies: Sequence[Path], used: Set[str]) -> dict[str, Summary]:

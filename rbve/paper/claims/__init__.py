@@ -112,17 +112,13 @@ def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
             return None
         results = evidence(claim.again.experiment)
         judgement = claim.judge(results) if results else not_run()
-        return _with_memory(judgement) if claim.again.where == MEMORY.where else judgement
+        measured = judgement.measured
+        # Where networks have a memory, methods are called what they are there.
+        for algorithm, name in WITH_MEMORY.items() if SECOND[claim.here] is MEMORY else ():
+            measured = measured.replace(METHODS[algorithm][0], name)
+        return replace(judgement, measured=measured)
 
     return [
         Judged(claim, claim.judge(evidence(claim.experiment)), again(claim))
         for claim in all_claims()
     ]
-
-
-def _with_memory(judgement: Judgement) -> Judgement:
-    """With methods called what they are where networks have a memory."""
-    measured = judgement.measured
-    for algorithm, name in WITH_MEMORY.items():
-        measured = measured.replace(METHODS[algorithm][0], name)
-    return replace(judgement, measured=measured)

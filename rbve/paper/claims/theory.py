@@ -32,19 +32,18 @@ def of(runs: Sequence[Run], **spec: object) -> list[Run]:
 
 def escapes(runs: Sequence[Run]) -> Judgement:
     """Reproduced: in every set-up, whether all transitions are seen at once or one at a time."""
-    escaped = {
-        batch: [run.last("escaped") == 1 for run in of(runs, **PREMISE, method="q", batch=batch)]
+    full, single = (
+        [run.last("escaped") == 1 for run in of(runs, **PREMISE, method="q", batch=batch)]
         for batch in ("all", "one")
-    }
-    if not all(escaped.values()):
-        return not_run()
-    every = [*escaped["all"], *escaped["one"]]
-    words = (
-        f"Q-learning escapes in {sum(escaped['all'])} of {len(escaped['all'])} set-ups "
-        "(optimisers, first layer fixed or learned) and, seeing one transition at a time, in "
-        f"{sum(escaped['one'])} of {len(escaped['one'])} (optimisers, draws)"
     )
-    return Judgement(graded(all(every), any(every)), words)
+    if not full or not single:
+        return not_run()
+    words = (
+        f"Q-learning escapes in {sum(full)} of {len(full)} set-ups "
+        "(optimisers, first layer fixed or learned) and, seeing one transition at a time, in "
+        f"{sum(single)} of {len(single)} (optimisers, draws)"
+    )
+    return Judgement(graded(all(full + single), any(full + single)), words)
 
 
 def stays(runs: Sequence[Run]) -> Judgement:
@@ -117,13 +116,8 @@ def one_step(runs: Sequence[Run]) -> Judgement:
 
 def not_rare(runs: Sequence[Run]) -> Judgement:
     """Reproduced: one step is close in more than half of random layouts, whatever traps cost."""
-    close = {
-        run.spec["trap"]: row
-        for run in runs
-        if "layouts" in run.spec
-        for row in run.rows
-        if row.metric == "close"
-    }
+    layouts = [run for run in runs if "layouts" in run.spec]
+    close = {r.spec["trap"]: row for r in layouts for row in r.rows if row.metric == "close"}
     if not close:
         return not_run()
     words = "within 5% of optimal, of random layouts whose optimal policy reaches the goal: "

@@ -19,6 +19,8 @@ from rbve.paper.judging.effects import NORMALISED_SCORE, Method, Methods, Quanti
 from rbve.paper.judging.verdicts import Judgement, by_sign, careful, missing, not_run, shown
 from rbve.report.statistics import Floats, mean_interval
 
+FROM_WEAKEST = ("not run", "not reproduced", "partly", "reproduced")
+
 Rule = Callable[[Finals], Judgement]
 Terms = ParamSpec("Terms")  # of a rule
 
@@ -35,8 +37,11 @@ def rule(judge: Callable[Concatenate[Finals, Terms], Judgement]) -> Callable[Ter
 
 @rule
 def worst(finals: Finals, *rules: Rule) -> Judgement:
-    """A claim of several parts: the weaker counts."""
-    return verdicts.weakest(*(rule(finals) for rule in rules))
+    """A claim of several parts is as good as its weakest."""
+    parts = [rule(finals) for rule in rules]
+    verdict = min((part.verdict for part in parts), key=FROM_WEAKEST.index)
+    effects = {name: effect for part in parts for name, effect in part.effects.items()}
+    return Judgement(verdict, "; ".join(part.measured for part in parts), effects)
 
 
 @rule
@@ -90,9 +95,7 @@ def better_everywhere(
     }
     if len(apart) < len(kinds) * len(pairs):
         return not_run("some of " + verdicts.listed(pairs) + " lack runs on some data")
-    above = sum(effect.low > 0 for effect in apart.values())
-    below = sum(effect.high < 0 for effect in apart.values())
-    clear, against = (above, below) if sign > 0 else (below, above)
+    clear, against = verdicts.clear(apart, sign), verdicts.clear(apart, -sign)
     words = (
         f"of {len(apart)} comparisons {clear} clearly for it, {against} clearly against it; "
         f"on average {verdicts.in_words(overall.effects, 'against ')}"
@@ -127,14 +130,11 @@ def rising(
     if not whole:
         return not_run("the ends were not run on the same data")
     pairs = {f"{b} − {a}": (picks[b], picks[a]) for a, b in pairwise(picks)}
-    steps = of.differences(finals, pairs, where, quantity).values()
-    against = sum(e.high < 0 if sign > 0 else e.low > 0 for e in steps)
-    clear = whole[ends].low > 0 if sign > 0 else whole[ends].high < 0
-    right = whole[ends].value * sign > 0
+    steps = of.differences(finals, pairs, where, quantity)
+    against, clear = verdicts.clear(steps, -sign), verdicts.clear(whole, sign) == 1
+    right = whole[ends].value * sign > 0 and not against
     words = f"{ends}: {shown(whole[ends])}; {against} of {len(steps)} steps against it"
-    return careful(
-        verdicts.graded(clear and not against, clear or (right and not against)), words, whole
-    )
+    return careful(verdicts.graded(clear and not against, clear or right), words, whole)
 
 
 @rule

@@ -23,7 +23,6 @@ from rbve.report.statistics import Interval
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not reproduced", "not run")
-_FROM_WEAKEST: tuple[Verdict, ...] = ("not run", "not reproduced", "partly", "reproduced")
 ENOUGH = 4  # datasets of a kind; with fewer hardly anything is known of their spread
 
 
@@ -47,16 +46,20 @@ def by_sign(
 ) -> Judgement:
     """By which side of 0 all effects lie on, and whether their means are `least` away from it."""
     side = side_of(0, effects, sign)
-    if side == "reproduced" and any(abs(e.value) < least for e in effects.values()):
-        side = "partly"
-    return careful(side, in_words(effects, before), effects)
+    small = side == "reproduced" and any(abs(e.value) < least for e in effects.values())
+    return careful("partly" if small else side, in_words(effects, before), effects)
 
 
 def side_of(level: float, effects: Mapping[str, Interval], sign: int) -> Verdict:
     """Reproduced: every interval on the right side. Partly: every mean, or half the intervals."""
-    clear = sum(e.low > level if sign > 0 else e.high < level for e in effects.values())
+    certain = clear(effects, sign, level)
     right = sum((e.value - level) * sign > 0 for e in effects.values())
-    return graded(clear == len(effects), right == len(effects) or 2 * clear >= len(effects))
+    return graded(certain == len(effects), right == len(effects) or 2 * certain >= len(effects))
+
+
+def clear(effects: Mapping[str, Interval], sign: int, level: float = 0.0) -> int:
+    """How many intervals lie above (sign 1) or below (−1) the level."""
+    return sum(e.low > level if sign > 0 else e.high < level for e in effects.values())
 
 
 def careful(verdict: Verdict, measured: str, effects: Mapping[str, Interval]) -> Judgement:
@@ -66,15 +69,6 @@ def careful(verdict: Verdict, measured: str, effects: Mapping[str, Interval]) ->
         return Judgement(verdict, measured, effects)
     words = f"{measured}; only {fewest} datasets of a kind, {ENOUGH} are asked for"
     return Judgement("partly", words, effects)
-
-
-def weakest(*parts: Judgement) -> Judgement:
-    """A claim of several parts is as good as its weakest."""
-    return Judgement(
-        min((part.verdict for part in parts), key=_FROM_WEAKEST.index),
-        "; ".join(part.measured for part in parts),
-        {name: effect for part in parts for name, effect in part.effects.items()},
-    )
 
 
 def missing(asked: Mapping[str, Any], effects: Mapping[str, Any]) -> Judgement | None:
@@ -88,10 +82,10 @@ def in_words(effects: Mapping[str, Interval], before: str = "") -> str:
 
 
 def shown(effect: Interval) -> str:
+    value, low, high = map(signed, effect[:3])
     if math.isnan(effect.low):
-        return f"{signed(effect.value)} (n={effect.n}, one dataset of a kind: no interval)"
-    low, high = signed(effect.low), signed(effect.high)
-    return f"{signed(effect.value)} [{low}, {high}] (n={effect.n})"
+        return f"{value} (n={effect.n}, one dataset of a kind: no interval)"
+    return f"{value} [{low}, {high}] (n={effect.n})"
 
 
 def signed(value: float) -> str:

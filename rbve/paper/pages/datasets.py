@@ -40,7 +40,8 @@ AUDITED: dict[str, Callable[[str, Mapping[str, Any]], Cell]] = {
 
 
 def section(study: Study) -> Section:
-    lines = {problem: _cells(problem, facts) for problem, facts in _by_kind(study).items()}
+    kinds = by_problem(final_of(run, {}) for run in study.runs.values())
+    lines = {problem: _cells(problem, study.facts(own)) for problem, own in kinds.items()}
     body = render(
         "data.jinja",
         columns=COLUMNS,
@@ -68,14 +69,6 @@ def _standard(problem: Problem) -> bool:
     """The paper's own kind of data: a tenth of an online agent's episodes."""
     plain = problem.side == "all" and problem.action == "chosen"
     return plain and problem.epsilon is None and problem.keep == 0.1
-
-
-def _by_kind(study: Study) -> dict[Problem, list[dict[str, Any]]]:
-    """Kind of data -> facts of its datasets, each once."""
-    return {
-        problem: study.facts(own)
-        for problem, own in by_problem(final_of(run, {}) for run in study.runs.values()).items()
-    }
 
 
 def _cells(problem: Problem, facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """The measures of a study: their names, their axes, and their centre over datasets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -46,43 +44,37 @@ class Centre(NamedTuple):
             return number(self.value)
         return f"{number(self.value)} [{number(self.low)}, {number(self.high)}]"
 
-    def unfolded(self) -> Centre:
-        """Turned back from the log scale."""
-        low, high = (None if end is None else _unfold(end) for end in (self.low, self.high))
-        return self._replace(value=_unfold(self.value), low=low, high=high)
-
-
-def _unfold(value: float) -> float:
-    return math.copysign(10 ** abs(value) - 1, value)
-
 
 def centre(values: Iterable[float], measure: str) -> Centre:
     """Mean over datasets with its Student interval, on the measure's own scale."""
     known = np.array(list(values), np.float64)
-    runaway = int((~np.isfinite(known)).sum())
-    folded = measure in FOLDED
-    mean = statistics.estimate(logarithm(known) if folded else known)
+    mean = statistics.estimate(logarithm(known) if measure in FOLDED else known)
     low = mean.low
     if low is not None and measure in NEVER_BELOW_0:
         low = max(low, 0.0)
-    result = Centre(mean.mean, low, mean.high, mean.n, runaway, folded)
-    return result.unfolded() if folded else result
+    return _centre(measure, known, mean.mean, low, mean.high, mean.n)
 
 
 def median_over(tasks: Mapping[str, Floats], measure: str) -> Centre:
     """Median over tasks of their centres; interval: datasets resampled within each task."""
-    folded = measure in FOLDED
-    runaway = sum(int((~np.isfinite(values)).sum()) for values in tasks.values())
-    known = {
-        name: logarithm(values) if folded else statistics.finite(values)
-        for name, values in tasks.items()
-    }
+    scaled = logarithm if measure in FOLDED else statistics.finite
+    known = {name: scaled(values) for name, values in tasks.items()}
     kept = {name: values for name, values in known.items() if len(values)}
+    every = np.concatenate(list(tasks.values()))
     if not kept:
-        return Centre(math.nan, None, None, 0, runaway)
-    median = interval(kept, median_of_tasks)
-    result = Centre(median.value, median.low, median.high, median.n, runaway, folded)
-    return result.unfolded() if folded else result
+        return _centre(measure, every, math.nan, None, None, 0)
+    return _centre(measure, every, *interval(kept, median_of_tasks)[:4])
+
+
+def _centre(
+    measure: str, values: Floats, mean: float, low: float | None, high: float | None, n: int
+) -> Centre:
+    """Turned back from the log scale, where the measure is on it."""
+    folded, runaway = measure in FOLDED, int((~np.isfinite(values)).sum())
+    if folded:
+        mean = math.copysign(10 ** abs(mean) - 1, mean)
+        low, high = (x if x is None else math.copysign(10 ** abs(x) - 1, x) for x in (low, high))
+    return Centre(mean, low, high, n, runaway, folded)
 
 
 def axis(measure: str) -> dict[str, Any]:

@@ -44,7 +44,12 @@ def evaluate(mdp: MDP, policy: Policy) -> Values:
     upper: list[dict[int, Fraction]] = []  # rows of an upper triangle with a diagonal of 1
     right: Values = []
     for s in mdp.states:
-        row, value = equation(mdp, policy, s)
+        row, value = {s: Fraction(1)}, Fraction(0)  # row s of (I − γ P) V = r
+        for share, outcomes in zip(policy[s], mdp.moves[s], strict=True):
+            for state, reward, chance in outcomes:
+                value += share * chance * reward
+                if state != END and share:
+                    row[state] = row.get(state, Fraction(0)) - mdp.gamma * share * chance
         for k in range(min(row), s):
             factor = row.pop(k, None)
             if factor:
@@ -57,17 +62,6 @@ def evaluate(mdp: MDP, policy: Policy) -> Values:
     for s in reversed(mdp.states):
         right[s] -= sum(entry * right[column] for column, entry in upper[s].items())
     return right
-
-
-def equation(mdp: MDP, policy: Policy, s: int) -> tuple[dict[int, Fraction], Fraction]:
-    """Row s of (I − γ P) V = r."""
-    row, value = {s: Fraction(1)}, Fraction(0)
-    for share, outcomes in zip(policy[s], mdp.moves[s], strict=True):
-        for state, reward, chance in outcomes:
-            value += share * chance * reward
-            if state != END and share:
-                row[state] = row.get(state, Fraction(0)) - mdp.gamma * share * chance
-    return row, value
 
 
 def action_values(mdp: MDP, values: Values) -> Table:

@@ -109,12 +109,6 @@ def arrives(world: World, policy: Floats, start: int = 0) -> bool:
     return place == world.goal
 
 
-def random_layout(rng: np.random.Generator) -> list[str]:
-    cells = np.where(rng.random((len(LAYOUT), len(LAYOUT[0]))) < TRAPS, "T", ".")
-    cells[0, 0], cells[-1, -1] = "S", "G"
-    return ["".join(row) for row in cells]
-
-
 def layout_rows(layouts: Sequence[Sequence[str]], trap: float) -> list[Row]:
     """Shares of the layouts whose optimal policy reaches the goal from the start."""
     found: dict[str, list[bool]] = {"close": [], "optimal": [], "reaches": [], "random_below_0": []}
@@ -167,7 +161,9 @@ def run(scale: str = "desk", seed: int = 0) -> list[Run]:
         job = f"gridworld/{name.replace(' ', '-')}"
         runs.append(Run(job, content, facts, policy_rows(world, policy, best)))
     rng = np.random.default_rng(seed)  # the same layouts for every reward of traps
-    layouts = [random_layout(rng) for _ in range(LAYOUTS[scale])]
+    cells = np.where(rng.random((LAYOUTS[scale], *world.shape)) < TRAPS, "T", ".")
+    cells[:, 0, 0], cells[:, -1, -1] = "S", "G"
+    layouts = [["".join(row) for row in layout] for layout in cells]
     drawn = {"trap_share": TRAPS, "shape": list(world.shape), "seed": seed}
     for trap in TRAP_REWARDS:
         content = {**spec, **drawn, "layouts": len(layouts), "trap": trap}

@@ -89,16 +89,12 @@ def check_discounted(mdp: MDP, behaviour: Policy | None = None) -> Check:
     table = exact.action_values(mdp, exact.evaluate(mdp, behaviour or exact.uniform(mdp)))
     choices = exact.greedy(table)
     best = exact.optimal(mdp, choices)
-    found = exact.gaps(table, best)
+    gaps = exact.gaps(table, best)
     worst = [min(a, key=lambda k: best[s][k]) for s, a in enumerate(choices)]
     values = exact.evaluate(mdp, exact.only(mdp, worst))
-    return Check(
-        violated=any(gap.size <= 0 for gap in found),
-        always=any(gap.size < 0 for gap in found),
-        margin=min((gap.size for gap in found), default=None),
-        share=min((gap.share for gap in found), default=None),
-        loss=max(max(row) - value for row, value in zip(best, values, strict=True)),
-    )
+    loss = max(max(row) - value for row, value in zip(best, values, strict=True))
+    violated, always = any(gap.size <= 0 for gap in gaps), any(gap.size < 0 for gap in gaps)
+    return Check(violated, always, *smallest(gaps), loss)
 
 
 def check_ending(example: Example) -> Check:
@@ -108,16 +104,16 @@ def check_ending(example: Example) -> Check:
     choices = exact.greedy(table)
     best = exact.backups(mdp, exact.every_action(mdp), max)
     worst, luckiest = exact.backups(mdp, choices, min), exact.backups(mdp, choices, max)
-    found = exact.gaps(table, exact.action_values(mdp, best))
+    gaps = exact.gaps(table, exact.action_values(mdp, best))
     if worst != best:  # a tie, at least
-        found.append(Gap(Fraction(0), Fraction(0)))
-    return Check(
-        violated=worst != best,
-        always=luckiest != best,
-        margin=min((gap.size for gap in found), default=None),
-        share=min((gap.share for gap in found), default=None),
-        loss=max(a - b for a, b in zip(best, worst, strict=True)) / (example.high - example.low),
-    )
+        gaps.append(Gap(Fraction(0), Fraction(0)))
+    loss = max(a - b for a, b in zip(best, worst, strict=True)) / (example.high - example.low)
+    return Check(worst != best, luckiest != best, *smallest(gaps), loss)
+
+
+def smallest(gaps: Sequence[Gap]) -> tuple[Fraction | None, Fraction | None]:
+    """Margin and share of a Check."""
+    return (min(g.size for g in gaps), min(g.share for g in gaps)) if gaps else (None, None)
 
 
 def summary(checks: Sequence[Check]) -> list[Row]:

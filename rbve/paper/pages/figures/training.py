@@ -89,9 +89,9 @@ def at(path: dict[int, float | None], step: int) -> float | None:
 def _references(study: Study, finals: Finals) -> tuple[Mark, ...]:
     """Means over datasets."""
     facts = study.facts(finals)
-    known = {name: finite(each.get(name) for each in facts) for name in SHORT_REFERENCES}
     proxy = any("reference_source" in each for each in facts)
-    names = {**SHORT_REFERENCES, **({"reference_return": PROXY} if proxy else {})}
+    names = SHORT_REFERENCES | ({"reference_return": PROXY} if proxy else {})
+    known = {name: finite(each.get(name) for each in facts) for name in names}
     return tuple(
         Mark(float(values.mean()), names[name])
         for name, values in known.items()
