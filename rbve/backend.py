@@ -27,7 +27,7 @@ def prepare(least: int = 1) -> None:
     that somebody has made stay as they are.
     """
     os.environ.setdefault("PJRT_NPROC", "1")
-    limit_arenas()
+    _limit_arenas()
     import jax
 
     if not jax.config.values.get("jax_compilation_cache_dir"):
@@ -55,7 +55,7 @@ def _warn_late(devices: int, cores: int) -> None:
     )
 
 
-def limit_arenas() -> None:
+def _limit_arenas() -> None:
     """Two pools of malloc for all threads, unless somebody has chosen."""
     if {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"} & os.environ.keys():
         return

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 # Of filesystems that cannot lock, exchange names or sync folders: work goes on without.
-UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.ENOLCK)
-NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
+_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.ENOLCK)
+_NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 SETTLED = 10.0  # seconds after which a file that was just made is surely locked
-AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2(2)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of renameat2(2)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -31,7 +31,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     path = followed(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in filter(abandoned, left_over(path, "tmp")):
+    for left in filter(_abandoned, _left_over(path, "tmp")):
         left.unlink(missing_ok=True)
     temporary = hidden(path, "tmp")
     try:
@@ -47,7 +47,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    _sync_folder(path.parent)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -102,15 +102,15 @@ def locked(path: Path) -> Iterator[None]:
     target.parent.mkdir(parents=True, exist_ok=True)
     file = target.with_name(f".{target.name}.lock")
     try:
-        handle, beside = lock_handle(file, path, os.O_RDWR | os.O_CREAT), True
+        handle, beside = _lock_handle(file, path, os.O_RDWR | os.O_CREAT), True
     except OSError as error:
-        if error.errno not in NOT_WRITABLE or not target.is_dir():
+        if error.errno not in _NOT_WRITABLE or not target.is_dir():
             raise
-        handle, beside = lock_handle(target, path, os.O_RDONLY), False
+        handle, beside = _lock_handle(target, path, os.O_RDONLY), False
     try:
-        if not target.exists() and (aside := left_over(target, "old")):
+        if not target.exists() and (aside := _left_over(target, "old")):
             os.replace(aside[0], target)
-        for left in left_over(target, "partial|old"):
+        for left in _left_over(target, "partial|old"):
             remove(left)
         yield
     finally:
@@ -128,7 +128,7 @@ def allow_open_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
-def lock_handle(file: Path, path: Path, flags: int) -> int:
+def _lock_handle(file: Path, path: Path, flags: int) -> int:
     while True:
         handle = os.open(file, flags, 0o666)
         try:
@@ -140,7 +140,7 @@ def lock_handle(file: Path, path: Path, flags: int) -> int:
                 "another path"
             ) from None
         except OSError as error:
-            if error.errno in UNSUPPORTED:
+            if error.errno in _UNSUPPORTED:
                 return handle
             os.close(handle)
             raise
@@ -168,12 +168,12 @@ def replacing(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[
             partial = scratch / target.name
             yield partial
             check()
-            put(partial, target)
+            _put(partial, target)
         finally:
             remove(scratch)
 
 
-def put(partial: Path, target: Path) -> None:
+def _put(partial: Path, target: Path) -> None:
     """Move onto the target, whose old content, if a folder, is then at `partial` or gone."""
     if target.exists():
         shutil.copymode(target, partial)
@@ -184,7 +184,7 @@ def put(partial: Path, target: Path) -> None:
         remove(old)
     elif not partial.is_dir() or not target.exists():
         os.replace(partial, target)
-    sync_folder(target.parent)
+    _sync_folder(target.parent)
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -194,10 +194,10 @@ def exchange(one: Path, other: Path) -> bool:
     except (OSError, AttributeError):  # not Linux, or an old C library
         return False
     names = os.fsencode(one), os.fsencode(other)
-    if rename(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0:
+    if rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
         return True
     error = ctypes.get_errno()
-    if error in UNSUPPORTED:
+    if error in _UNSUPPORTED:
         return False
     raise OSError(error, os.strerror(error), str(other))
 
@@ -205,7 +205,7 @@ def exchange(one: Path, other: Path) -> bool:
 def restore(path: Path) -> None:
     """Before reading: put back a folder that a killed process had moved aside to replace it."""
     target = followed(path)
-    if not target.exists() and left_over(target, "old"):
+    if not target.exists() and _left_over(target, "old"):
         with suppress(ValueError, OSError), locked(path):
             pass
 
@@ -214,7 +214,7 @@ def hidden(path: Path, kind: str) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{kind}")
 
 
-def left_over(path: Path, kinds: str) -> list[Path]:
+def _left_over(path: Path, kinds: str) -> list[Path]:
     """What lies beside `path` under names that hidden() gives."""
     if not path.parent.is_dir():
         return []
@@ -222,7 +222,7 @@ def left_over(path: Path, kinds: str) -> list[Path]:
     return [path.with_name(name) for name in os.listdir(path.parent) if pattern.fullmatch(name)]
 
 
-def abandoned(temporary: Path) -> bool:
+def _abandoned(temporary: Path) -> bool:
     """Whether the process that wrote it has ended."""
     with suppress(OSError), open(temporary, "rb") as file:
         if time.time() - os.fstat(file.fileno()).st_mtime > SETTLED:
@@ -235,13 +235,13 @@ def followed(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Make the names in a folder outlast a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in UNSUPPORTED:
+        if error.errno not in _UNSUPPORTED:
             raise
     finally:
         os.close(handle)

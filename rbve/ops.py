@@ -10,7 +10,7 @@ import jax.numpy as jnp
 Array = jax.Array
 
 # Finite, so that 0 · masked stays 0 in losses and gradients.
-MASKED = -1e30
+_MASKED = -1e30
 
 
 def select(values: Array, index: Array) -> Array:
@@ -24,7 +24,7 @@ def one_hot(index: Array, size: int) -> Array:
 
 def mask(values: Array, legal: Array | None) -> Array:
     """Values with illegal actions pushed out of every maximum."""
-    return values if legal is None else jnp.where(legal, values, MASKED)
+    return values if legal is None else jnp.where(legal, values, _MASKED)
 
 
 def uniform_action(u: Array, actions: int, legal: Array | None = None) -> Array:
@@ -69,8 +69,8 @@ def action_gap(q: Array, legal: Array | None = None) -> Array:
     values = mask(q, legal)
     best = jnp.max(values, axis=-1)
     at_best = one_hot(jnp.argmax(values, axis=-1), q.shape[-1])
-    second = jnp.max(jnp.where(at_best, MASKED, values), axis=-1)
-    return jnp.where(second <= MASKED / 2, 0.0, best - second)
+    second = jnp.max(jnp.where(at_best, _MASKED, values), axis=-1)
+    return jnp.where(second <= _MASKED / 2, 0.0, best - second)
 
 
 def scale_to_range(bits: Array, count: Array) -> Array:
@@ -83,18 +83,18 @@ def scale_to_range(bits: Array, count: Array) -> Array:
     return (bits_hi * count_hi + (cross >> 16) + (carry >> 16)).astype(jnp.int32)
 
 
-RESCALE_SLOPE = 1e-3  # ε of h (R2D2)
+_RESCALE_SLOPE = 1e-3  # ε of h (R2D2)
 
 
 def rescale(x: Array) -> Array:
     """h(x) = sign(x)(√(|x| + 1) − 1) + εx: large values shrink, small ones keep their order."""
-    return jnp.sign(x) * (jnp.sqrt(jnp.abs(x) + 1.0) - 1.0) + RESCALE_SLOPE * x
+    return jnp.sign(x) * (jnp.sqrt(jnp.abs(x) + 1.0) - 1.0) + _RESCALE_SLOPE * x
 
 
 def unscale(y: Array) -> Array:
     """h⁻¹, written without the difference of nearly equal numbers that the textbook form has."""
-    shifted = jnp.abs(y) + 1.0 + RESCALE_SLOPE
-    root = 2.0 * shifted / (jnp.sqrt(1.0 + 4.0 * RESCALE_SLOPE * shifted) + 1.0)
+    shifted = jnp.abs(y) + 1.0 + _RESCALE_SLOPE
+    root = 2.0 * shifted / (jnp.sqrt(1.0 + 4.0 * _RESCALE_SLOPE * shifted) + 1.0)
     return jnp.sign(y) * (root * root - 1.0)
 
 

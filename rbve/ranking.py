@@ -43,7 +43,7 @@ def penalty(
     """One value per item, λ included, and the metrics of the term. `config` is any with the numbers
     of Config, here and below."""
     weight = success_weight(td.value(head.q), batch, config, options)
-    violation = disorder(head.ranked, batch, config.nu, options.form)
+    violation = _disorder(head.ranked, batch, config.nu, options.form)
     value = config.lam * weight * violation
     metrics = {
         "rank_loss": value,
@@ -53,7 +53,7 @@ def penalty(
     return value, metrics
 
 
-def disorder(q: Array, batch: Batch, nu: float, form: str) -> Array:
+def _disorder(q: Array, batch: Batch, nu: float, form: str) -> Array:
     """How far actions the data did not take stand above (action taken − margin)."""
     taken = ops.one_hot(batch.action, q.shape[-1])
     others = ~taken if batch.legal is None else batch.legal & ~taken

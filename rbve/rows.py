@@ -32,7 +32,7 @@ LONGEST_LINE = 1 << 24
 FINISHED = "finished"  # the metric of the last row of a run that came to its end, value 1
 TOLERATED_OUTSIDE = 0.05  # so little of it is not worth a word
 
-DAMAGE = (ValueError, KeyError, TypeError, IndexError, RecursionError)
+_DAMAGE = (ValueError, KeyError, TypeError, IndexError, RecursionError)
 VALUE = (str, bool, int, float, None, list)
 # What reports, evaluators and policies read of a job and of its data; theory has other fields.
 JOB = {
@@ -51,17 +51,17 @@ JOB = {
     "*": (*VALUE, dict),
 }  # fmt: skip
 NUMBER = (float, None)
-RECORDING = {
+_RECORDING = {
     "env?": (str, None), "behaviour?": (str, None), "noise?": NUMBER, "epsilon?": NUMBER,
     "keep?": NUMBER,
 }  # fmt: skip
 FACTS = {
     "env?": (str, None), "behaviour_return?": NUMBER, "best_return?": NUMBER,
     "random_return?": NUMBER, "reference_return?": NUMBER, "late_return?": NUMBER,
-    "source?": {"*": VALUE}, "recording?": (RECORDING, None), "possible_returns?": [float],
+    "source?": {"*": VALUE}, "recording?": (_RECORDING, None), "possible_returns?": [float],
     "reference_source?": str, "evaluated?": {"*": VALUE},
 }  # fmt: skip
-HEADER = {"job": str, "spec": dict, "facts": FACTS, "code?": {"*": str}}
+_HEADER = {"job": str, "spec": dict, "facts": FACTS, "code?": {"*": str}}
 
 
 class Row(NamedTuple):
@@ -87,12 +87,12 @@ class Run(NamedTuple):
     @property
     def replicate(self) -> str:
         """Which dataset the run learns from."""
-        return str(self.field("replicate") or replicate_of(self.spec))
+        return str(self.field("replicate") or _replicate_of(self.spec))
 
     @property
     def group(self) -> str:
         """Which problem it is of; its datasets are replicates."""
-        return str(self.field("group") or group_of(self.spec, self.facts))
+        return str(self.field("group") or _group_of(self.spec, self.facts))
 
     def last(self, metric: str) -> float | None:
         values = [row.value for row in self.rows if row.metric == metric]
@@ -187,17 +187,17 @@ def read_all(path: Path) -> list[Run]:
     runs: list[Run] = []
     seen: set[tuple[int, str]] = set()  # of the run that is being read
     try:
-        for number, line in enumerate(lines_of(path), 1):
+        for number, line in enumerate(_lines_of(path), 1):
             fields = json.loads(line)
             if type(fields) is dict and "job" in fields:
-                schema.check(fields, HEADER, f"line {number}")
+                schema.check(fields, _HEADER, f"line {number}")
                 job = upgraded(fields["spec"])
                 if "experiment" not in job:  # else of theory, whose spec is its own
                     schema.check(job, JOB, f"line {number}", "spec")
                 runs.append(Run(fields["job"], job, fields["facts"], [], fields.get("code", {})))
                 seen = set()
             else:
-                row = row_of(fields, number)
+                row = _row_of(fields, number)
                 runs[-1].rows.append(row)
                 seen.add((row.step, row.metric))
                 if len(seen) < len(runs[-1].rows):
@@ -206,11 +206,11 @@ def read_all(path: Path) -> list[Run]:
                         "processes had written it; delete the run's folder and train it again"
                     )
         return runs
-    except (*DAMAGE, EOFError, OSError, zlib.error) as error:
+    except (*_DAMAGE, EOFError, OSError, zlib.error) as error:
         raise ValueError(f"{path}: not a file of result rows ({error})") from None
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
+def _lines_of(path: Path) -> Iterator[bytes]:
     """Complete lines: one without its end was being written when the process was killed."""
     left = MOST_BYTES
     with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
@@ -225,7 +225,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
                 yield line
 
 
-def row_of(fields: Any, number: int) -> Row:
+def _row_of(fields: Any, number: int) -> Row:
     # By hand: a schema takes ten times as long, and a study has a million rows.
     row = Row(**fields)
     if (
@@ -250,11 +250,11 @@ def find(paths: Iterable[Path]) -> list[Run]:
                 f"{path}: no {FILE} below; train with `rbve train ... --out {path}` or "
                 f"`rbve reproduce ... --out {path}`"
             )
-        runs += [with_evaluation(run, file) for file in files for run in read_all(file)]
+        runs += [_with_evaluation(run, file) for file in files for run in read_all(file)]
     return runs
 
 
-def with_evaluation(run: Run, file: Path) -> Run:
+def _with_evaluation(run: Run, file: Path) -> Run:
     """A run whose figures come from an evaluator beside it, where there is one."""
     beside = file.parent / EVALUATION
     if file.name != FILE or not beside.exists():
@@ -266,7 +266,7 @@ def with_evaluation(run: Run, file: Path) -> Run:
 
 
 # Rows and policies of earlier versions: their job in the layout of today's Spec, and its names.
-PARTS = {
+_PARTS = {
     "network": ("torso", "hidden", "stack", "memory", "rescale"),
     "view": ("gamma", "n_step", "clip_rewards"),
     "optimiser": ("learning_rate", "target_period"),
@@ -285,24 +285,24 @@ def upgraded(job: Any) -> Any:
     if not isinstance(numbers, dict) or not isinstance(choices, dict):
         raise ValueError("the settings of the job are no objects")
     own["settings"] = {**numbers, **choices}
-    for part, names in PARTS.items():
+    for part, names in _PARTS.items():
         if held := {name: own.pop(name) for name in names if name in own}:
             own[part] = held
     return own
 
 
-def replicate_of(job: Mapping[str, Any]) -> str:
+def _replicate_of(job: Mapping[str, Any]) -> str:
     """Of a job that names none: the data's content or place."""
     data = job.get("data", {})
     return str(data.get("fingerprint") or data.get("path", ""))
 
 
-def group_of(job: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def _group_of(job: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """Of a job that names none: how its data was made but for the seed, and what was kept."""
     own = ("path", "keep_seed", "fingerprint")  # differ between replicates
     kept = {name: value for name, value in job.get("data", {}).items() if name not in own}
     made = recording_of(job, facts)
-    origin = {"dataset": replicate_of(job)} if made is None else {"recording": made}
+    origin = {"dataset": _replicate_of(job)} if made is None else {"recording": made}
     return json.dumps({**kept, **origin}, sort_keys=True)
 
 

@@ -12,24 +12,24 @@ import sys
 import types
 from typing import Any, Literal, Union, get_args, get_origin
 
-Schema = Any
+_Schema = Any
 LARGEST = 2**63 - 1  # of whole numbers; more digits are damage, and overflow where they are used
 INT32 = 2**31 - 1  # steps and seeds are counted in 32 bits on the device
 MAX_WIDTH = 65_536  # units per layer; more is a slip of the finger
 FINITE = "finite"
-NAMES = {
+_NAMES = {
     str: "text", bool: "true or false", int: "a whole number", float: "a number", list: "a list",
     dict: "an object", FINITE: "a finite number", None: "null",
 }  # fmt: skip
 
 
-def check(content: Any, schema: Schema, where: str, field: str = "") -> None:
+def check(content: Any, schema: _Schema, where: str, field: str = "") -> None:
     """Raise ValueError, opened by `where`, unless the content is as the schema says."""
     alternatives = schema if isinstance(schema, tuple) else (schema,)
     fitting = [each for each in alternatives if fits(content, each)]
     if not fitting:
         kinds = (type(each) if isinstance(each, list | dict) else each for each in alternatives)
-        kind = " or ".join(dict.fromkeys(NAMES[each] for each in kinds))
+        kind = " or ".join(dict.fromkeys(_NAMES[each] for each in kinds))
         shown = repr(content) if len(repr(content)) <= 40 else f"{repr(content)[:40]}…"
         raise ValueError(f"{where}: {field or 'the content'} must be {kind}; got {shown}")
     schema = fitting[0]
@@ -48,7 +48,7 @@ def check(content: Any, schema: Schema, where: str, field: str = "") -> None:
             check(content[key], schema["*"], where, inside + key)
 
 
-def fits(content: Any, schema: Schema) -> bool:
+def fits(content: Any, schema: _Schema) -> bool:
     """Whether it is of the kind, whatever is inside."""
     if schema is None:
         return content is None
@@ -70,8 +70,8 @@ def is_finite(value: Any) -> bool:
 # Values of a specification's fields: brought to their type and range, or refused in one line.
 UNSET: Any = None  # stands for a default that depends on other fields
 
-ZERO_IS_UNSET = ("batch_size", "n_step", "every", "target_period")  # 0 = the default
-LEAST_AND_MOST: dict[str, tuple[float, float]] = {
+_ZERO_IS_UNSET = ("batch_size", "n_step", "every", "target_period")  # 0 = the default
+_LEAST_AND_MOST: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("steps", "every", "eval_episodes", "final_evaluations"), (1, INT32)),
     **dict.fromkeys(("batch_size", "n_step", "target_period"), (1, INT32)),
     **dict.fromkeys(("seed", "sequence", "burn_in"), (0, INT32)),
@@ -84,15 +84,15 @@ LEAST_AND_MOST: dict[str, tuple[float, float]] = {
 
 def check_value(name: str, hint: Any, value: Any) -> Any:
     """The value as the field's type; ValueError where it is none, or out of range."""
-    if name in ZERO_IS_UNSET and (value == 0 or value is UNSET):
+    if name in _ZERO_IS_UNSET and (value == 0 or value is UNSET):
         return UNSET
     if name == "env" and value == "none":
         return None
     if name == "rescale" and value is UNSET:
         return UNSET
-    value = converted(name, hint, value)
-    if name in LEAST_AND_MOST:
-        low, high = LEAST_AND_MOST[name]
+    value = _converted(name, hint, value)
+    if name in _LEAST_AND_MOST:
+        low, high = _LEAST_AND_MOST[name]
         for each in value if isinstance(value, tuple) else (value,):
             if not low <= each <= high:
                 raise ValueError(f"{name} must lie in [{low}, {high}]; got {each}")
@@ -101,12 +101,12 @@ def check_value(name: str, hint: Any, value: Any) -> Any:
     return value
 
 
-def converted(name: str, hint: Any, value: Any) -> Any:
+def _converted(name: str, hint: Any, value: Any) -> Any:
     """The value as the type; numbers of NumPy and whole floats (1e5) pass for what they are."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         inner = [each for each in get_args(hint) if each is not type(None)]
-        return None if value is None else converted(name, inner[0], value)
+        return None if value is None else _converted(name, inner[0], value)
     if origin is Literal:
         if value not in get_args(hint):
             known = ", ".join(map(str, get_args(hint)))
@@ -115,7 +115,7 @@ def converted(name: str, hint: Any, value: Any) -> Any:
     if origin is tuple:
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             raise ValueError(f"{name} must be a list; got {value!r}")
-        return tuple(converted(name, get_args(hint)[0], each) for each in value)
+        return tuple(_converted(name, get_args(hint)[0], each) for each in value)
     if origin is not None:  # a mapping: settings, which their algorithm checks
         return dict(value)
     plain = value.item() if hasattr(value, "item") else value
@@ -126,5 +126,5 @@ def converted(name: str, hint: Any, value: Any) -> Any:
     if hint is str and isinstance(plain, os.PathLike):
         plain = os.fspath(plain)
     if type(plain) is not hint:
-        raise ValueError(f"{name} must be {NAMES[hint]}; got {value!r}")
+        raise ValueError(f"{name} must be {_NAMES[hint]}; got {value!r}")
     return plain

@@ -17,8 +17,8 @@ from safetensors.numpy import save
 from rbve import schema
 from rbve.files import write_atomically
 
-ENTRY = "rbve"  # of the metadata; several would be written in a random order
-CONTENT = {"crc32": int, "info": dict}
+_ENTRY = "rbve"  # of the metadata; several would be written in a random order
+_CONTENT = {"crc32": int, "info": dict}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
@@ -26,7 +26,7 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], info: Mapping[s
     arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}
     held = json.loads(json.dumps(info))  # as it will be read
     content = {"crc32": checksum(arrays, held), "info": held}
-    write_atomically(path, save(arrays, {ENTRY: json.dumps(content, sort_keys=True)}))
+    write_atomically(path, save(arrays, {_ENTRY: json.dumps(content, sort_keys=True)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -40,10 +40,10 @@ def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if "crc32" in header:
             raise ValueError("of an earlier version; train or record it again")
-        content = json.loads(header[ENTRY])
+        content = json.loads(header[_ENTRY])
     except Exception as error:  # the reader of a damaged header raises anything
         raise ValueError(f"{path}: not a file of rbve, or damaged ({error})") from None
-    schema.check(content, CONTENT, f"{path}: not a file of rbve, or damaged")
+    schema.check(content, _CONTENT, f"{path}: not a file of rbve, or damaged")
     if checksum(arrays, content["info"]) != content["crc32"]:
         raise ValueError(f"{path}: checksum does not match; the file is damaged")
     return arrays, content["info"]

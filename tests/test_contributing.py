@@ -143,7 +143,7 @@ EXPERIMENT = Experiment(
 '''
     },
     "figure": {
-        "rbve/paper/pages/figures/luck.py": '''"""Every run's return."""
+        "rbve/paper/_pages/figures/luck.py": '''"""Every run's return."""
 from rbve.report.chart import Chart, Panel, Point, Series
 
 PLACE, TITLE, SHORT, ABOUT = 9, "", "", ""

@@ -120,7 +120,7 @@ def summarise(found: list[rows.Run]) -> None:
 
     problems = group(found)
     table.as_json(problems)
-    list(table.tables(problems))
+    [table.table(each) for each in problems]
 
 
 @pytest.mark.parametrize(

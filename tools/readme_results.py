@@ -10,11 +10,11 @@ from pathlib import Path
 
 from rbve import rows
 from rbve.files import write_atomically
+from rbve.paper._pages.claims_table import tally
+from rbve.paper._pages.gather import Result, Study, gather, results
+from rbve.paper._pages.measures import centre
 from rbve.paper.claims import judge_all
 from rbve.paper.finals import SCORE
-from rbve.paper.pages.claims_table import tally
-from rbve.paper.pages.gather import Result, Study, gather, results
-from rbve.paper.pages.measures import centre
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "results"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rbve.data.rlu.tfrecord import crc32c, masked
+from rbve.data._rlu.tfrecord import crc32c, masked
 
 Made = dict[str, Any]
 BYTES = 2  # wire type of protobuf

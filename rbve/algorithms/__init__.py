@@ -74,14 +74,14 @@ def load(name: str) -> Algorithm:
 
     For names that a user gave. Those that stand in a file go to `built_in`.
     """
-    return from_file(name) if name.endswith(".py") else built_in(name)
+    return _from_file(name) if name.endswith(".py") else built_in(name)
 
 
 def built_in(name: str) -> Algorithm:
     """One of `names()`; nothing else is imported."""
     if name not in names():
         raise registry.unknown("algorithm", name, names())
-    return from_module(name, importlib.import_module(f"rbve.algorithms.{name}"))
+    return _from_module(name, importlib.import_module(f"rbve.algorithms.{name}"))
 
 
 def version(path: Path) -> str:
@@ -89,12 +89,12 @@ def version(path: Path) -> str:
     return registry.version(path)
 
 
-def from_file(name: str) -> Algorithm:
+def _from_file(name: str) -> Algorithm:
     module = registry.load_file(Path(name), "algorithm")
-    return from_module(name, module, version(Path(name)))
+    return _from_module(name, module, version(Path(name)))
 
 
-def from_module(name: str, module: ModuleType, version: str = "") -> Algorithm:
+def _from_module(name: str, module: ModuleType, version: str = "") -> Algorithm:
     for needed in ("HEAD", "BOOTSTRAP", "Config", "loss"):
         if not hasattr(module, needed):
             raise ValueError(f"algorithm {name!r} lacks {needed}; see rbve/algorithms/__init__.py")

@@ -11,7 +11,7 @@ from rbve.algorithms import Algorithm
 from rbve.registry import did_you_mean
 from rbve.schema import INT32
 
-POSITIVE = {"beta", "cap", "kappa"}  # settings that divide or bound
+_POSITIVE = {"beta", "cap", "kappa"}  # settings that divide or bound
 
 
 def complete_settings(
@@ -49,8 +49,8 @@ def _number(name: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"setting {name!r} takes a number; got {value!r}") from None
-    if not math.isfinite(number) or (name in POSITIVE and number <= 0):
-        kind = "a positive number" if name in POSITIVE else "a finite number"
+    if not math.isfinite(number) or (name in _POSITIVE and number <= 0):
+        kind = "a positive number" if name in _POSITIVE else "a finite number"
         raise ValueError(f"setting {name!r} takes {kind}; got {value!r}")
     return number
 

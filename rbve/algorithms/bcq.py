@@ -19,7 +19,7 @@ from rbve.types import Array, Batch, Head, Tower, Views
 
 HEAD = ("q", Tower("policy"))  # a torso of its own for the policy, as in the public code
 BOOTSTRAP = "state"
-FORBIDDEN = -1e8
+_FORBIDDEN = -1e8
 
 
 class Config(NamedTuple):
@@ -56,4 +56,4 @@ def scores(head: Head, legal: Array | None, config: Config, options: Options) ->
     ratio = jnp.exp(log_policy - jnp.max(log_policy, axis=-1, keepdims=True))
     # ≥ 1 keeps the likeliest action even at τ = 1.
     allowed = (ratio > config.threshold) | (ratio >= 1.0)
-    return ops.mask(jnp.where(allowed, head.q, FORBIDDEN), legal)
+    return ops.mask(jnp.where(allowed, head.q, _FORBIDDEN), legal)

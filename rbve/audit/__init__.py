@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rbve.audit import columns, measure, reading, scan, shift, support, weights
+from rbve.audit import _reading as reading
+from rbve.audit import columns, measure, scan, shift, support, weights
 from rbve.audit.verdict import EXIT_CODES, WORDS, Finding, Verdict, counted, from_faults, listed
 from rbve.data import formats
 from rbve.data.dataset import Dataset

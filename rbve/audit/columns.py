@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rbve.audit.reading import place, without_observations
+from rbve.audit._reading import place, without_observations
 from rbve.audit.scan import Scan
 from rbve.audit.verdict import Finding, listed
 from rbve.data.check import faults

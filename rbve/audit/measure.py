@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbve.audit.reading import Sample
+from rbve.audit._reading import Sample
 from rbve.audit.verdict import Finding, counted
 from rbve.data.dataset import Dataset
 

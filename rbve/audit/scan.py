@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rbve.audit.reading import Reach, chunks, place, rows_at
+from rbve.audit._reading import Reach, chunks, place, rows_at
 from rbve.data.dataset import Dataset
 from rbve.data.features import is_finite32
 

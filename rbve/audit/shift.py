@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbve.audit.reading import SAMPLE_BYTES, Encoder, Reach, encoded, row_bytes, rows_at
+from rbve.audit._reading import SAMPLE_BYTES, Encoder, Reach, encoded, row_bytes, rows_at
 from rbve.audit.verdict import Finding
 from rbve.data.dataset import Dataset
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbve.audit.reading import Sample, rows_at
+from rbve.audit._reading import Sample, rows_at
 from rbve.audit.verdict import Finding, listed
 from rbve.data.dataset import Dataset
 
@@ -33,7 +33,7 @@ _MIXED = 0.5  # share of uniform entropy at which like states clearly saw differ
 
 
 @dataclass(frozen=True)
-class Propensities:
+class _Propensities:
     mean: float
     entropy: float  # −mean log p, as a share of the log of legal actions
     totals: list[float]  # per action: mean of 1[taken]/p over rows where legal; 1 if right
@@ -53,7 +53,7 @@ class Support:
     entropy: float  # of the action within a cell, as a share of the log of legal actions
     mean_legal: float
     forced: float  # share of decisions with one legal action
-    propensities: Propensities | None
+    propensities: _Propensities | None
 
 
 def measure(dataset: Dataset, sample: Sample, seed: int) -> Support:
@@ -167,7 +167,7 @@ def _propensities(
     action: np.ndarray,
     legal: np.ndarray | None,
     options: np.ndarray,
-) -> Propensities | None:
+) -> _Propensities | None:
     if dataset.propensity is None:
         return None
     p = np.asarray(dataset.propensity[rows], np.float64)
@@ -182,7 +182,7 @@ def _propensities(
     errors = np.sqrt(np.maximum(squares - totals**2, 0) / count)
     most = float(np.log(np.maximum(options[known], 1)).mean())
     surprise = float(-np.log(p).mean() / most) if most else 1.0
-    return Propensities(float(p.mean()), surprise, totals.tolist(), errors.tolist())
+    return _Propensities(float(p.mean()), surprise, totals.tolist(), errors.tolist())
 
 
 def findings(dataset: Dataset, found: Support) -> Iterator[Finding]:
@@ -238,7 +238,7 @@ def _rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
 
 
 def _wrong_propensities(
-    dataset: Dataset, found: Support, claimed: Propensities
+    dataset: Dataset, found: Support, claimed: _Propensities
 ) -> Iterator[Finding]:
     pairs = zip(claimed.totals, claimed.errors, strict=True)
     high = [total > 1 + max(_PROPENSITY_ERROR, _ERRORS * error) for total, error in pairs]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rbve.audit._reading import without_observations
 from rbve.audit.measure import Histogram, Spread, histogram, spread
-from rbve.audit.reading import without_observations
 from rbve.audit.verdict import Finding, counted
 from rbve.data.dataset import Dataset
 from rbve.data.transitions import View, transitions

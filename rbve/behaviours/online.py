@@ -23,10 +23,10 @@ from rbve.policy import Policy, act_function
 from rbve.training.update import recorder_key
 from rbve.types import Array
 
-SNAPSHOTS = 20  # looks at the agent over a recording
-EPISODES_PER_LOOK = 100
-EPISODES_FOR_VERDICT = 1000
-LATE = 10  # one part in so many of the episodes, the last
+_SNAPSHOTS = 20  # looks at the agent over a recording
+_EPISODES_PER_LOOK = 100
+_EPISODES_FOR_VERDICT = 1000
+_LATE = 10  # one part in so many of the episodes, the last
 
 
 class SnapshotJudge:
@@ -55,16 +55,16 @@ class SnapshotJudge:
 
     def next_look(self, total: int) -> int:
         """When to look again, of so many episodes or steps."""
-        return -(-total * (len(self.looks) + 1) // SNAPSHOTS)
+        return -(-total * (len(self.looks) + 1) // _SNAPSHOTS)
 
     def look(self, params: Any) -> None:
-        value = self.value(params, EPISODES_PER_LOOK, len(self.looks))
+        value = self.value(params, _EPISODES_PER_LOOK, len(self.looks))
         self.looks.append((value, np.array(params)))
 
     def verdict(self) -> tuple[float, np.ndarray]:
         """Value of the best snapshot, from fresh episodes: the best of many looks is biased."""
         _, params = max(self.looks, key=lambda look: look[0])
-        return self.value(params, EPISODES_FOR_VERDICT, SNAPSHOTS + 1), params
+        return self.value(params, _EPISODES_FOR_VERDICT, _SNAPSHOTS + 1), params
 
     def policy(self, params: np.ndarray, value: float) -> Policy:
         return Policy(
@@ -155,7 +155,7 @@ def finish(judge: SnapshotJudge, writer: StoreWriter, returns: Sequence[float]) 
 
 def late_return(returns: Sequence[float]) -> float:
     """Mean return of the last tenth of the episodes."""
-    return float(np.mean(returns[-max(1, len(returns) // LATE) :]))
+    return float(np.mean(returns[-max(1, len(returns) // _LATE) :]))
 
 
 def has_learned(provenance: dict[str, Any], times: float) -> bool:

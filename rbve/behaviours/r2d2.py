@@ -43,7 +43,7 @@ class ActorRows(NamedTuple):
     legal: Array | None  # (..., A) bool
 
 
-class ActorState(NamedTuple):
+class _ActorState(NamedTuple):
     """Where the actors stand."""
 
     env: Tree
@@ -52,13 +52,13 @@ class ActorState(NamedTuple):
     memory: Any  # a Memory
 
 
-class State(NamedTuple):
+class _State(NamedTuple):
     params: Array
     target: Array
     opt: Tree
     updates: Array
     key: Array
-    actors: ActorState
+    actors: _ActorState
     chunks: Array  # () int32, acted so far
     ring: ActorRows  # (K, C, N, ...)
     memories: Memory  # (K, H, N), at the start of every chunk
@@ -66,12 +66,12 @@ class State(NamedTuple):
 
 
 class Agent(NamedTuple):
-    init: Callable[[Array], State]
-    advance: Callable[[State, Array], State]  # state, chunks to act
+    init: Callable[[Array], _State]
+    advance: Callable[[_State, Array], _State]  # state, chunks to act
     unravel: Callable[[Array], Any]
     # What advance is made of:
-    sequence: Callable[[State, Array], tuple[ActorRows, Memory]]  # state, leaves of the tree
-    learn: Callable[[State], State]  # one update
+    sequence: Callable[[_State, Array], tuple[ActorRows, Memory]]  # state, leaves of the tree
+    learn: Callable[[_State], _State]  # one update
 
 
 def make_agent(env: Env, options: R2D2Options) -> Agent:
@@ -89,15 +89,15 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
     def legal_in(state: Tree) -> Array | None:
         return None if env.legal is None else jax.vmap(env.legal)(state)
 
-    def reset_actors(key: Array) -> ActorState:
+    def reset_actors(key: Array) -> _ActorState:
         state, obs = jax.vmap(env.reset)(jax.random.split(key, count))
         start = jnp.full(count, -1, jnp.int32), jnp.zeros(count), jnp.ones(count, bool)
         memory = Memory.empty(options.memory, count)
-        return ActorState(state, Seen(obs, *start), jnp.zeros(count, bool), memory)
+        return _ActorState(state, Seen(obs, *start), jnp.zeros(count, bool), memory)
 
     def act(
-        params: Array, epsilon: Array, actors: ActorState, key: Array
-    ) -> tuple[ActorState, ActorRows]:
+        params: Array, epsilon: Array, actors: _ActorState, key: Array
+    ) -> tuple[_ActorState, ActorRows]:
         """One row of every actor: a decision, or the final observation of an episode."""
         key_act, key_step, key_reset, key_net = jax.random.split(key, 4)
         legal = legal_in(actors.env)
@@ -118,7 +118,7 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
             legal=legal,
         )
         seen = Seen(outcome.obs, action, outcome.reward, jnp.zeros(count, bool))
-        on = ActorState(stepped, seen, ended, memory)
+        on = _ActorState(stepped, seen, ended, memory)
 
         def pick(a: Array, b: Array) -> Array:
             return jnp.where(over.reshape(-1, *[1] * (a.ndim - 1)), a, b)
@@ -127,7 +127,7 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
         apart = (each._replace(memory=()) for each in (fresh, on))
         return jax.tree.map(pick, *apart)._replace(memory=memory), row
 
-    def act_chunk(state: State) -> State:
+    def act_chunk(state: _State) -> _State:
         key, key_act_chunk = jax.random.split(state.key)
         slot = state.chunks % kept
         epsilon = shares(options, state.chunks * options.chunk * count)
@@ -156,7 +156,7 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
             tree=priorities.write(state.tree, leaves.reshape(-1), values.reshape(-1)),
         )
 
-    def sequence(state: State, leaf: Array) -> tuple[ActorRows, Memory]:
+    def sequence(state: _State, leaf: Array) -> tuple[ActorRows, Memory]:
         """ActorRows (L, B, ...) of sequences, and the memory before them (H, B)."""
         slot, actor = leaf // count, leaf % count
         slots = (slot + jnp.arange(parts)[:, None]) % kept  # (P, B)
@@ -168,7 +168,7 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
         memory = Memory(*(held[slot, :, actor].T for held in state.memories))
         return jax.tree.map(rows, state.ring), memory
 
-    def learn(state: State) -> State:
+    def learn(state: _State) -> _State:
         key, key_sample, key_loss = jax.random.split(state.key, 3)
         leaf, valid, importance = priorities.sample(
             state.tree, key_sample, options.batch_size, options.importance_exponent
@@ -192,7 +192,7 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
         state = online.descend(state, grad, optimiser, options.target_period)
         return state._replace(key=key, tree=priorities.write(state.tree, leaf, priority))
 
-    def init(key: Array) -> State:
+    def init(key: Array) -> _State:
         key_weights, key_life, key_run, key_shape = jax.random.split(key, 4)
         params = ravel_pytree(build_network(key_weights))[0]
         actors = reset_actors(key_life)
@@ -202,15 +202,15 @@ def make_agent(env: Env, options: R2D2Options) -> Agent:
         )
         memories = Memory(*(jnp.zeros((kept, options.memory, count)) for _ in Memory._fields))
         zero = jnp.zeros((), jnp.int32)
-        return State(
+        return _State(
             params, params.copy(), optimiser.init(params), zero, key_run, actors, zero, ring,
             memories, priorities.empty(kept * count),
         )  # fmt: skip
 
-    def advance(state: State, chunks: Array) -> State:
+    def advance(state: _State, chunks: Array) -> _State:
         """Chunks of acting, learning after each once there is enough to learn from."""
 
-        def one(_: Array, state: State) -> State:
+        def one(_: Array, state: _State) -> _State:
             state = act_chunk(state)
             acted = state.chunks * options.chunk * count
             ready = (acted >= options.min_replay) & (state.chunks >= parts)

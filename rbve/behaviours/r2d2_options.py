@@ -8,8 +8,8 @@ import numpy as np
 
 from rbve.types import Array
 
-EPSILON, POWERS = 0.4, 8  # random actions: .4 of the first actor, .4⁸ of the last
-LARGEST_SHARE, MEAN_SHARE = 0.9, 0.1  # of a sequence's largest and mean error in its priority
+_EPSILON, _POWERS = 0.4, 8  # random actions: .4 of the first actor, .4⁸ of the last
+_LARGEST_SHARE, _MEAN_SHARE = 0.9, 0.1  # of a sequence's largest and mean error in its priority
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def shortened(options: R2D2Options, steps: int) -> R2D2Options:
 def ladder(actors: int) -> np.ndarray:
     """Shares of random actions, from .4 to .4⁸."""
     place = np.arange(actors) / max(actors - 1, 1)
-    return EPSILON ** (1 + (POWERS - 1) * place)
+    return _EPSILON ** (1 + (_POWERS - 1) * place)
 
 
 def shares(options: R2D2Options, lived: Array) -> Array:
@@ -94,7 +94,7 @@ def shares(options: R2D2Options, lived: Array) -> Array:
 
 def describe(options: R2D2Options) -> dict[str, Any]:
     """What provenance says of the agent."""
-    priority = {"largest": LARGEST_SHARE, "mean": MEAN_SHARE}
+    priority = {"largest": _LARGEST_SHARE, "mean": _MEAN_SHARE}
     return asdict(options) | {"epsilon": ladder(options.actors).tolist(), "priority": priority}
 
 
@@ -115,4 +115,4 @@ def check(options: R2D2Options) -> None:
 def mixed(error: Array, valid: Array) -> Array:
     """What sequences' errors (T, B) count, by the steps that are valid; others hold zeros."""
     mean = jnp.sum(error, axis=0) / jnp.maximum(jnp.sum(valid, axis=0), 1.0)
-    return LARGEST_SHARE * jnp.max(error, axis=0) + MEAN_SHARE * mean
+    return _LARGEST_SHARE * jnp.max(error, axis=0) + _MEAN_SHARE * mean

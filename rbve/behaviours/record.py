@@ -27,12 +27,12 @@ SECONDS_PER_FLUSH = 2.0  # how much work a kill may cost, at most a few of these
 EXPERT = "expert.safetensors"
 
 # Episodes an online agent records by default: the paper's numbers.
-PAPER_EPISODES = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}
+_PAPER_EPISODES = {"cartpole": 1000, "catch": 2000, "mountain_car": 500}
 
 
 def default_episodes(env_name: str) -> int:
     """Of a recording where nobody says how many."""
-    return PAPER_EPISODES.get(env_name.partition(":")[0], 1000)
+    return _PAPER_EPISODES.get(env_name.partition(":")[0], 1000)
 
 
 class Progress(NamedTuple):

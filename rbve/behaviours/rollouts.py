@@ -22,22 +22,22 @@ from rbve.policy import Policy
 from rbve.policy.network import ActorInput
 from rbve.types import Array
 
-AT_ONCE = 32  # episodes per compiled call
+_AT_ONCE = 32  # episodes per compiled call
 
 
 def inside_jax(
     env: Env, policy: Policy | None, episodes: int, epsilon: float, seed: int
 ) -> Iterator[list[Episode]]:
-    run = jax.jit(make_recorder(env, policy, epsilon, AT_ONCE))
+    run = jax.jit(_make_recorder(env, policy, epsilon, _AT_ONCE))
     key = jax.random.key(seed)
-    for group, start in enumerate(range(0, episodes, AT_ONCE)):
+    for group, start in enumerate(range(0, episodes, _AT_ONCE)):
         columns = jax.tree.map(np.asarray, run(jax.random.fold_in(key, group)))
         lengths = columns["alive"].sum(axis=0)
-        apart = [{name: values[:, k] for name, values in columns.items()} for k in range(AT_ONCE)]
-        yield [cut(apart[k], 0, lengths[k]) for k in range(min(AT_ONCE, episodes - start))]
+        apart = [{name: values[:, k] for name, values in columns.items()} for k in range(_AT_ONCE)]
+        yield [cut(apart[k], 0, lengths[k]) for k in range(min(_AT_ONCE, episodes - start))]
 
 
-def make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -> Any:
+def _make_recorder(env: Env, policy: Policy | None, epsilon: float, count: int) -> Any:
     """key -> columns (T+1, count) of episodes side by side, and their lengths."""
     actions, steps = len(env.actions), env.max_steps
     actor, network, config, share = undecided(actions), (), (), 1.0
@@ -137,7 +137,7 @@ def policy_source(
         if isinstance(env, Env):
             recorded = inside_jax(env, policy, episodes, plan.epsilon, plan.seed)
             groups = (
-                (group, min(k * AT_ONCE / episodes, 1.0)) for k, group in enumerate(recorded, 1)
+                (group, min(k * _AT_ONCE / episodes, 1.0)) for k, group in enumerate(recorded, 1)
             )
         else:
             epsilon = 1.0 if uniform else plan.epsilon

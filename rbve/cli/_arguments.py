@@ -10,16 +10,16 @@ from tyro.conf import arg
 from rbve import envs
 from rbve.sweep.executors import EXECUTORS
 
-ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
+_ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
 
-OWN = "gymnasium:MODULE:ID for one of your own, which MODULE registers (here or in PYTHONPATH)"
+_OWN = "gymnasium:MODULE:ID for one of your own, which MODULE registers (here or in PYTHONPATH)"
 _FILE = "Algorithm file of a saved policy, needed where it has scores of its own."
 _LEGAL = (
     "All actions are legal, where the policy's data has masks and the environment none; "
     "masks of an environment are used."
 )
 _WHERE = "; ".join(f"{name}: {EXECUTORS.summary(name)}" for name in EXECUTORS.names())
-EnvName = Annotated[str, arg(help=f"Environment: {ENVS}; {OWN}.", metavar="ENV")]
+EnvName = Annotated[str, arg(help=f"Environment: {_ENVS}; {_OWN}.", metavar="ENV")]
 AlgorithmFile = Annotated[Path | None, arg(help=_FILE, metavar="FILE")]
 Legal = Annotated[Literal["all"] | None, arg(help=_LEGAL)]
 ExecutorName = Annotated[str, arg(help=f"Where members train: {_WHERE}.", metavar="NAME")]

@@ -11,10 +11,10 @@ from rbve.audit.measure import Histogram, Spread
 from rbve.audit.verdict import counted
 from rbve.cli import _console
 
-BLOCKS = "▁▂▃▄▅▆▇█"
+_BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a full bar
-LISTED = 6  # actions with a line of their own
-COLOURS = {"fine": "green", "look": "yellow", "stop": "red"}
+_LISTED = 6  # actions with a line of their own
+_COLOURS = {"fine": "green", "look": "yellow", "stop": "red"}
 SIGNS = {"fine": "✓", "look": "!", "stop": "✗"}
 
 
@@ -33,12 +33,12 @@ def show(audit: Audit, title: str, as_json: bool = False) -> None:
     for note in audit.notes:
         out.print(Text(f"note: {note}", style="dim"))
     for finding in audit.findings:
-        sign = Text(f"\n{SIGNS[finding.level]} {finding.name}", f"bold {COLOURS[finding.level]}")
+        sign = Text(f"\n{SIGNS[finding.level]} {finding.name}", f"bold {_COLOURS[finding.level]}")
         out.print(sign)
         out.print(Text(f"  {finding.seen}; {finding.why}."))
         out.print(Text(f"  → {finding.remedy}"))
     verdict = audit.verdict
-    out.print(Text(f"\n{SIGNS[verdict]} {summary(audit)}", style=f"bold {COLOURS[verdict]}"))
+    out.print(Text(f"\n{SIGNS[verdict]} {summary(audit)}", style=f"bold {_COLOURS[verdict]}"))
 
 
 def summary(audit: Audit) -> str:
@@ -70,7 +70,7 @@ def held(audit: Audit) -> Iterator[tuple[str, str]]:
 def judged(audit: Audit) -> Iterator[tuple[str, str]]:
     """What it supports, and what training will make of it."""
     support, weights = audit.support, audit.weights
-    yield from action_lines(audit.actions, support.counts)
+    yield from _action_lines(audit.actions, support.counts)
     if support.legal_counts is not None:
         forced = f"{support.forced:.1%} of decisions have one only"
         yield "masks", f"{support.mean_legal:.2f} legal actions on average; {forced}"
@@ -93,11 +93,11 @@ def judged(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "", f"recommended: {weights.flags}"
 
 
-def action_lines(names: Sequence[str], counts: Sequence[int]) -> Iterator[tuple[str, str]]:
+def _action_lines(names: Sequence[str], counts: Sequence[int]) -> Iterator[tuple[str, str]]:
     total, most = max(sum(counts), 1), max(counts)
     pairs = list(zip(names, counts, strict=True))
-    if len(pairs) > LISTED:
-        shares = [f"{name} {count / total:.1%}" for name, count in pairs[: 3 * LISTED]]
+    if len(pairs) > _LISTED:
+        shares = [f"{name} {count / total:.1%}" for name, count in pairs[: 3 * _LISTED]]
         more = f"  … {len(pairs) - len(shares)} more" if len(pairs) > len(shares) else ""
         yield "actions", "  ".join(shares) + more
         return
@@ -124,5 +124,5 @@ def spark(histogram: Histogram) -> str:
     most = max(histogram.counts)
     if len(histogram.counts) < 2:
         return ""
-    levels = (-(-count * len(BLOCKS) // most) for count in histogram.counts)
-    return "".join(BLOCKS[level - 1] if level else " " for level in levels)
+    levels = (-(-count * len(_BLOCKS) // most) for count in histogram.counts)
+    return "".join(_BLOCKS[level - 1] if level else " " for level in levels)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-LOG_SECONDS = 60.0  # between lines of progress in a file
-LEAST_SECONDS, LEAST_SHARE = 30.0, 0.01  # since the first report, to estimate the time left
-GOOD_PART = 0.1  # of all work, to estimate it from the beginning on
-TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direction of writing
+_LOG_SECONDS = 60.0  # between lines of progress in a file
+_LEAST_SECONDS, _LEAST_SHARE = 30.0, 0.01  # since the first report, to estimate the time left
+_GOOD_PART = 0.1  # of all work, to estimate it from the beginning on
+_TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direction of writing
 
 
 class Log:
@@ -59,15 +59,17 @@ class Log:
             return None
         self._first = self._first or (now, done)
         when, before = self._first
-        if now - when >= LEAST_SECONDS and done - before >= LEAST_SHARE * total:
+        if now - when >= _LEAST_SECONDS and done - before >= _LEAST_SHARE * total:
             return (now - when) / (done - before) * max(total - done, 0)
         return (
-            (now - self._began) / done * max(total - done, 0) if done >= GOOD_PART * total else None
+            (now - self._began) / done * max(total - done, 0)
+            if done >= _GOOD_PART * total
+            else None
         )
 
     def _show(self, latest: str, now: float) -> None:
         left = self._left(now)
-        if now - self._said < LOG_SECONDS:
+        if now - self._said < _LOG_SECONDS:
             return
         self._said = now
         share = min(self._done / self._total, 1.0) if self._total else 0.0
@@ -148,7 +150,7 @@ def escaped(text: str, kept: str = "") -> str:
     codes = {
         ord(letter): letter.encode("unicode_escape").decode()
         for letter in set(text) - set(kept)
-        if unicodedata.category(letter) in ("Cc", "Cs") or letter in TURNING
+        if unicodedata.category(letter) in ("Cc", "Cs") or letter in _TURNING
     }
     return text.translate(codes)
 

@@ -28,7 +28,7 @@ METHODS = ("rbve", "bve", "dqn", "filtered_bc", "bc")
 LAMBDA = 0.05  # of R-BVE's ranking term; chosen by looking at the studies of both (results/)
 KEEP = 0.1  # share of the recorded episodes that trains, as in the paper
 SEEDS = (0, 1, 2)  # one recorded dataset each
-EVALUATIONS, EPISODES = 10, 30  # of a run, and per evaluation
+_EVALUATIONS, EPISODES = 10, 30  # of a run, and per evaluation
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _train(out: Path) -> list[Path]:
     jobs = []
     for problem in PROBLEMS:
         base = Spec.of(keep=KEEP, env=problem.env, eval_episodes=EPISODES)
-        base = base.varied(steps=problem.steps, every=problem.steps // EVALUATIONS)
+        base = base.varied(steps=problem.steps, every=problem.steps // _EVALUATIONS)
         for seed in SEEDS:
             store = _store(out, problem, seed)
             mark = fingerprint(store)

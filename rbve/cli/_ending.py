@@ -26,7 +26,7 @@ from rbve.stopping import Stopped
 
 PACKAGE = str(Path(__file__).parents[1])
 STANDARD = sysconfig.get_paths()["stdlib"]
-INSTALLED = {"site-packages", "dist-packages"}
+_INSTALLED = {"site-packages", "dist-packages"}
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 STOPPED = tuple(128 + number for number in WORDS)  # exit codes
 
@@ -36,7 +36,7 @@ def told_in_one_line(command: str = "") -> Iterator[None]:
     """What a command raises as one line on stderr and an exit code."""
     received: list[int] = []  # signals
     try:
-        with signals_raised(received), warnings_as_notes():
+        with _signals_raised(received), _warnings_as_notes():
             try:
                 yield
             finally:
@@ -69,7 +69,7 @@ def told_in_one_line(command: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def signals_raised(received: list[int]) -> Iterator[None]:
+def _signals_raised(received: list[int]) -> Iterator[None]:
     """SIGINT and SIGTERM as KeyboardInterrupt in the main thread; a second one ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -103,7 +103,7 @@ def signals_raised(received: list[int]) -> Iterator[None]:
 
 
 @contextmanager
-def warnings_as_notes() -> Iterator[None]:
+def _warnings_as_notes() -> Iterator[None]:
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
@@ -138,7 +138,7 @@ def is_of_user_code(error: BaseException | None) -> bool:
     foreign = (
         Path(file).is_file()
         and not file.startswith((PACKAGE + os.sep, STANDARD + os.sep))
-        and not INSTALLED & set(Path(file).parts)
+        and not _INSTALLED & set(Path(file).parts)
         for file in files
     )
     return any(foreign) or is_of_user_code(error.__cause__)

@@ -9,8 +9,8 @@ from tyro import conf
 from rbve.data import formats
 
 _conf: Any = conf  # whose marks take types made at run time
-FORMATS = "; ".join(f"{name}: {formats.summary(name)}" for name in formats.names())
-_FORMAT = f"Format of the data, if it cannot be told. {FORMATS}."
+_FORMATS = "; ".join(f"{name}: {formats.summary(name)}" for name in formats.names())
+_FORMAT = f"Format of the data, if it cannot be told. {_FORMATS}."
 FormatName = Annotated[str | None, conf.arg(help=_FORMAT, metavar="FORMAT")]
 
 

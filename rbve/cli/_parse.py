@@ -18,7 +18,7 @@ import tyro
 from rbve import registry
 from rbve.cli import _console
 
-EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
+_EXPLANATION = 9 * " "  # indents the words on an option in a complaint of the parser
 FOLDER = Path(__file__).parent
 
 
@@ -63,17 +63,17 @@ def one_line_errors() -> Iterator[None]:
     except SystemExit as stop:
         if stop.code in (0, None):
             raise
-        _console.fail(unboxed(caught.getvalue()))
+        _console.fail(_unboxed(caught.getvalue()))
 
 
-def unboxed(complaint: str) -> str:
+def _unboxed(complaint: str) -> str:
     """Its sections in a row, without the title, and without what explains an option at length."""
     sections: list[dict[str, None]] = [{}]
     for line in complaint.splitlines():
         inside = line.strip("│")
         if line.startswith("╭") or not inside.strip(" ─-╰╯"):  # plain where letters are ASCII
             sections.append({})
-        elif not inside.startswith(EXPLANATION):
+        elif not inside.startswith(_EXPLANATION):
             sections[-1][inside.strip()] = None  # what is said twice is said once
     said = sections[1:] if any(sections[1:]) else sections  # the first holds the title
     words = "; ".join(" ".join(section) for section in said if section)

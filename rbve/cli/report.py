@@ -29,7 +29,7 @@ def command(
     from rich.text import Text
 
     from rbve.paper import report
-    from rbve.paper.pages import claims_table
+    from rbve.paper._pages import claims_table
 
     need_one("RUNS", runs)
     with _console.bar("drawing", None, ""):

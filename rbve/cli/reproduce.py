@@ -12,8 +12,8 @@ from rbve.paper import experiments
 from rbve.sweep.executors import DEFAULT
 
 RESUMES = True
-EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in experiments.names())
-_NAMES = f"One or more of {EXPERIMENTS}; or all; or a path to a .py file of your own."
+_EXPERIMENTS = "; ".join(f"{name}: {experiments.summary(name)}" for name in experiments.names())
+_NAMES = f"One or more of {_EXPERIMENTS}; or all; or a path to a .py file of your own."
 
 
 def command(
@@ -66,7 +66,7 @@ def _run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path
     """Rows first, then the figures drawn from them."""
     from rbve import rows
     from rbve.files import write_atomically
-    from rbve.paper.pages import theory
+    from rbve.paper._pages import theory
 
     with _console.bar(name, None, ""):
         found = importlib.import_module(f"rbve.paper.theory.{experiment.module}").run(scale)

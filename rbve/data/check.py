@@ -72,7 +72,7 @@ def faults(dataset: Any) -> Iterator[_Fault]:
             finite = dataset.features.accepts(values) if named else is_finite32(values)
             wrong = ~finite.all(axis=1)
             for row in np.flatnonzero(wrong)[:1]:
-                what = not_finite(dataset, values[row], finite[row])
+                what = _not_finite(dataset, values[row], finite[row])
                 text = f"the {name} is not finite {what}; repair or drop the episode"
                 yield _Fault(int(row), int(wrong.sum()), text)
     yield from _fault(
@@ -98,7 +98,7 @@ def _fault(wrong: np.ndarray, text: str, column: Any = None) -> Iterator[_Fault]
         yield _Fault(row, int(wrong.sum()), text)
 
 
-def not_finite(dataset: Any, values: np.ndarray, finite: np.ndarray) -> str:
+def _not_finite(dataset: Any, values: np.ndarray, finite: np.ndarray) -> str:
     """What and where it is in a row of an observation, or in a reward."""
     index = int(np.argmin(finite))
     kind = f"in 32 bits ({values[index]:g})" if np.isfinite(values[index]) else "(NaN or infinity)"

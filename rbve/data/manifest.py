@@ -28,11 +28,11 @@ DTYPES = {
     **{"length": "<i8", "episode_return": "<f8"},
 }
 PACKED = 1100  # deflate, the usual filter, makes data at most about 1030 times smaller
-FIELDS = {"finished": bool, "actions": list, "columns": dict, "provenance": dict}
-FIELDS |= {"episodes": int, "rows": int}
+_FIELDS = {"finished": bool, "actions": list, "columns": dict, "provenance": dict}
+_FIELDS |= {"episodes": int, "rows": int}
 _NUMBER, _TEXT = (schema.FINITE, None), (str, None)
 # Entries of the provenance that are used; the rest is free.
-PROVENANCE = {
+_PROVENANCE = {
     **dict.fromkeys(("env?", "behaviour?", "format?", "rewards?"), _TEXT),
     **dict.fromkeys(("noise?", "epsilon?", "keep?", "late_return?"), _NUMBER),
     "recorded_episodes?": (int, None),
@@ -41,7 +41,7 @@ PROVENANCE = {
     "agent?": (dict, None),
     "select?": (list, None),
 }
-COLUMN_FIELDS = {"file": str, "dtype": str, "shape": list, "count": int, "crc32": int}
+_COLUMN_FIELDS = {"file": str, "dtype": str, "shape": list, "count": int, "crc32": int}
 
 
 def row_bytes(column: dict[str, Any]) -> int:
@@ -83,7 +83,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{file}: schema {manifest.get('schema')!r}, and this version reads schema {SCHEMA}"
         )
-    _check_fields(manifest, FIELDS, f"{file}")
+    _check_fields(manifest, _FIELDS, f"{file}")
     check_provenance(manifest["provenance"], f"{file}")
     if manifest["episodes"] <= 0 or manifest["rows"] <= 0:
         raise ValueError(f"{path}: the dataset is empty (no complete episode); record again")
@@ -97,7 +97,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
             raise ValueError(f"{file}: lists no column {name!r}; damaged")
     for name, column in manifest["columns"].items():
         where = f"{file}: column {name!r}"
-        _check_fields(column, COLUMN_FIELDS, where)
+        _check_fields(column, _COLUMN_FIELDS, where)
         if name not in (*ROW_COLUMNS, *EPISODE_COLUMNS):
             raise ValueError(f"{where}: this version knows no such column")
         if column["file"] != f"{name}.bin":
@@ -160,4 +160,4 @@ def read_provenance(path: Path) -> dict[str, Any]:
 def check_provenance(provenance: dict[str, Any], where: str) -> None:
     """What is read of it elsewhere has its type, or is null."""
     where = f"{where}: malformed provenance; correct this entry or remove it"
-    schema.check(provenance, PROVENANCE, where)
+    schema.check(provenance, _PROVENANCE, where)

@@ -15,17 +15,17 @@ from rbve.envs._host import EngineEnv, HostEnv, load_packages
 from rbve.registry import did_you_mean
 
 EXAMPLE = "Pong"
-INSTALL = 'pip install "rbve[atari]"'
-SIZE = 84
-SKIP = 4
+_INSTALL = 'pip install "rbve[atari]"'
+_SIZE = 84
+_SKIP = 4
 MAX_STEPS = 27_000  # of the recorded data; RL Unplugged's own evaluation allows 108,000
-STICKY = 0.25
+_STICKY = 0.25
 
 
 class AtariEnv(EngineEnv):
     """A `HostEnv` around one emulator."""
 
-    obs_shape: tuple[int, ...] = (SIZE, SIZE, 1)
+    obs_shape: tuple[int, ...] = (_SIZE, _SIZE, 1)
 
     def __init__(self, name: str, rom: str, max_steps: int, sticky: float) -> None:
         import ale_py
@@ -58,12 +58,12 @@ class AtariEnv(EngineEnv):
     def _act(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
         reward, over = 0, False
         self._before.fill(0)
-        for frame in range(SKIP):
+        for frame in range(_SKIP):
             reward += self._ale.act(self._ids[action])
             over = self._ale.game_over(with_truncation=False)
             if over:
                 break
-            if frame == SKIP - 2:
+            if frame == _SKIP - 2:
                 self._ale.getScreenGrayscale(self._before)
         return self._frame(), reward, over, False
 
@@ -79,21 +79,21 @@ class AtariEnv(EngineEnv):
     def _frame(self) -> np.ndarray:
         self._ale.getScreenGrayscale(self._last)
         pooled = np.maximum(self._before, self._last)
-        small = self._resize(pooled, (SIZE, SIZE), interpolation=self._area)
+        small = self._resize(pooled, (_SIZE, _SIZE), interpolation=self._area)
         return np.asarray(small, np.uint8)[..., None]
 
 
 def make(option: str) -> HostEnv:
     """Makes a game, e.g. of 'Pong' or 'Pong,max_steps=108000'."""
     name = f"atari:{option}"
-    needs = f"{name} needs the packages ale-py and opencv: {INSTALL} ({{error}})"
+    needs = f"{name} needs the packages ale-py and opencv: {_INSTALL} ({{error}})"
     roms, _ = load_packages(needs, "ale_py.roms", "cv2")
     game, *settings = option.split(",")
     known = {title(rom): rom for rom in roms.get_all_rom_ids()}
     if game not in known:
         hint = did_you_mean(title(game.lower()), known, "atari:", cutoff=0.5)
         raise ValueError(f"unknown Atari game '{game}'.{hint} Names look like Pong or BeamRider")
-    return AtariEnv(name, known[game], **parse_settings(name, settings))
+    return AtariEnv(name, known[game], **_parse_settings(name, settings))
 
 
 def title(rom: str) -> str:
@@ -101,8 +101,8 @@ def title(rom: str) -> str:
     return "".join(part.capitalize() for part in rom.split("_"))
 
 
-def parse_settings(name: str, settings: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {"max_steps": MAX_STEPS, "sticky": STICKY}
+def _parse_settings(name: str, settings: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {"max_steps": MAX_STEPS, "sticky": _STICKY}
     for setting in settings:
         key, _, value = setting.partition("=")
         if key not in values:
@@ -159,11 +159,11 @@ def reference(env: str | None) -> dict[str, Any] | None:
     if env is None or game_of(env) not in SCORES:
         return None
     try:
-        settings = parse_settings(env, env.split(",")[1:])
+        settings = _parse_settings(env, env.split(",")[1:])
     except ValueError:  # what cannot be read compares with nothing
         return None
     random, online = SCORES[game_of(env)]
-    whole = settings["max_steps"] >= MAX_STEPS and settings["sticky"] == STICKY
+    whole = settings["max_steps"] >= MAX_STEPS and settings["sticky"] == _STICKY
     return {"random": random, "online": online, "source": PROXY} if whole else None
 
 

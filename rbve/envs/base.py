@@ -18,7 +18,7 @@ from rbve import ops
 from rbve.envs._host import HostEnv, NoisyHostEnv
 
 State = Any  # a pytree of arrays, private to its environment
-HOST = ("name", "obs_shape", "actions", "executed", "legal", "reset", "step", "close")
+_HOST = ("name", "obs_shape", "actions", "executed", "legal", "reset", "step", "close")
 
 
 class Step(NamedTuple):
@@ -85,7 +85,7 @@ def _noisy(env: Env, epsilon: float) -> Env:
 
 def adopt(env: Any, noise: float = 0.0) -> Env | HostEnv:
     """An environment that a caller made, one of this package's or Gymnasium's, with its noise."""
-    if not isinstance(env, Env) and not all(hasattr(env, each) for each in HOST):
+    if not isinstance(env, Env) and not all(hasattr(env, each) for each in _HOST):
         package = sys.modules.get("gymnasium")
         if package is None or not isinstance(env, package.Env):
             raise ValueError(

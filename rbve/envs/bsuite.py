@@ -11,7 +11,7 @@ from rbve.envs._host import EngineEnv, HostEnv, load_packages
 from rbve.registry import did_you_mean
 
 EXAMPLE = "catch/0"
-INSTALL = 'pip install "rbve[bsuite]"'
+_INSTALL = 'pip install "rbve[bsuite]"'
 
 
 class BsuiteEnv(EngineEnv):
@@ -59,7 +59,7 @@ def _reseed(env: Any, seed: int) -> None:
 def make(experiment_id: str) -> HostEnv:
     """Makes the experiment with this bsuite id, e.g. 'catch/0'."""
     name = f"bsuite:{experiment_id}"
-    needs = f"{name} needs the package bsuite: {INSTALL} ({{error}})"
+    needs = f"{name} needs the package bsuite: {_INSTALL} ({{error}})"
     bsuite, sweep = load_packages(needs, "bsuite", "bsuite.sweep")
     if experiment_id not in sweep.SETTINGS:
         hint = did_you_mean(experiment_id, sweep.SWEEP, "bsuite:")

@@ -23,13 +23,13 @@ from jax import Array
 
 from rbve.envs.base import Env, Step
 
-CART_MASS, POLE_MASS = 1.0, 0.1
-TOTAL_MASS = CART_MASS + POLE_MASS
-LENGTH = 0.5  # of half the pole
-FORCE, GRAVITY = 10.0, 9.8
-SECONDS, MAX_SECONDS = 0.01, 10.0  # of a step, of an episode
-MIN_HEIGHT = 0.8  # cos θ above which the pole counts as up
-MAX_X, START = 3.0, 0.05
+_CART_MASS, _POLE_MASS = 1.0, 0.1
+_TOTAL_MASS = _CART_MASS + _POLE_MASS
+_LENGTH = 0.5  # of half the pole
+_FORCE, _GRAVITY = 10.0, 9.8
+_SECONDS, _MAX_SECONDS = 0.01, 10.0  # of a step, of an episode
+_MIN_HEIGHT = 0.8  # cos θ above which the pole counts as up
+_MAX_X, _START = 3.0, 0.05
 # The mirrored clock adds 0.01 in 64-bit floats and ends strictly after 10 s: its sum after
 # 1000 steps is a rounding error below 10, so step 1001 is the last. Counting steps keeps
 # that in 32 bits.
@@ -45,34 +45,36 @@ class State(NamedTuple):
 
 
 def _observe(state: State) -> Array:
-    clock = state.clock.astype(float) * (SECONDS / MAX_SECONDS)
+    clock = state.clock.astype(float) * (_SECONDS / _MAX_SECONDS)
     pole = (jnp.sin(state.theta), jnp.cos(state.theta), state.theta_dot)
-    return jnp.stack([state.x / MAX_X, state.x_dot / MAX_X, *pole, clock])[None]
+    return jnp.stack([state.x / _MAX_X, state.x_dot / _MAX_X, *pole, clock])[None]
 
 
 def reset(key: Array) -> tuple[State, Array]:
-    x, x_dot, theta, theta_dot = jax.random.uniform(key, (4,), minval=-START, maxval=START)
+    x, x_dot, theta, theta_dot = jax.random.uniform(key, (4,), minval=-_START, maxval=_START)
     state = State(x, x_dot, theta, theta_dot, jnp.int32(0))
     return state, _observe(state)
 
 
 def step(state: State, action: Array, _: Array) -> tuple[State, Step]:
     action = jnp.asarray(action, jnp.int32)
-    force = (action - 1).astype(float) * FORCE
+    force = (action - 1).astype(float) * _FORCE
     sin, cos = jnp.sin(state.theta), jnp.cos(state.theta)
-    pole = POLE_MASS * LENGTH
-    push = (force + pole * state.theta_dot**2 * sin) / TOTAL_MASS
-    theta_acc = (GRAVITY * sin - cos * push) / (LENGTH * (4 / 3 - POLE_MASS * cos**2 / TOTAL_MASS))
-    x_acc = push - pole * theta_acc * cos / TOTAL_MASS
+    pole = _POLE_MASS * _LENGTH
+    push = (force + pole * state.theta_dot**2 * sin) / _TOTAL_MASS
+    theta_acc = (_GRAVITY * sin - cos * push) / (
+        _LENGTH * (4 / 3 - _POLE_MASS * cos**2 / _TOTAL_MASS)
+    )
+    x_acc = push - pole * theta_acc * cos / _TOTAL_MASS
 
     state = State(
-        x=state.x + SECONDS * state.x_dot,
-        x_dot=state.x_dot + SECONDS * x_acc,
-        theta=state.theta + SECONDS * state.theta_dot,
-        theta_dot=state.theta_dot + SECONDS * theta_acc,
+        x=state.x + _SECONDS * state.x_dot,
+        x_dot=state.x_dot + _SECONDS * x_acc,
+        theta=state.theta + _SECONDS * state.theta_dot,
+        theta_dot=state.theta_dot + _SECONDS * theta_acc,
         clock=state.clock + 1,
     )
-    balanced = (jnp.cos(state.theta) > MIN_HEIGHT) & (jnp.abs(state.x) < MAX_X)
+    balanced = (jnp.cos(state.theta) > _MIN_HEIGHT) & (jnp.abs(state.x) < _MAX_X)
     ended = ~balanced | (state.clock >= MAX_STEPS)
     return state, Step.terminating(_observe(state), balanced.astype(float), ended, action)
 

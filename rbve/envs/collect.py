@@ -27,19 +27,19 @@ from jax import Array
 from rbve.envs.base import Env, Step
 
 SIDE = 9  # cells of the room, without its walls
-VIEW = 5
-ACTIONS = ("forward", "left", "right")
-FORWARD, LEFT, RIGHT = range(3)
+_VIEW = 5
+_ACTIONS = ("forward", "left", "right")
+_FORWARD, _LEFT, RIGHT = range(3)
 HEADINGS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)], np.int32)  # up, right, down, left
-FLOOR, PAYS, COSTS, WALL = range(4)
+FLOOR, PAYS, COSTS, _WALL = range(4)
 
 
-class Level(NamedTuple):
+class _Level(NamedTuple):
     each: int  # objects of either kind
     max_steps: int
 
 
-LEVELS = {"many": Level(8, 120), "few": Level(3, 90)}
+_LEVELS = {"many": _Level(8, 120), "few": _Level(3, 90)}
 
 
 class State(NamedTuple):
@@ -50,22 +50,22 @@ class State(NamedTuple):
 
 
 # (4, VIEW, VIEW, 2): from the agent to the cells of its view, by heading.
-_AHEAD = np.arange(VIEW - 1, -1, -1, dtype=np.int32)[:, None, None]
-_ASIDE = np.arange(VIEW, dtype=np.int32)[:, None] - VIEW // 2
+_AHEAD = np.arange(_VIEW - 1, -1, -1, dtype=np.int32)[:, None, None]
+_ASIDE = np.arange(_VIEW, dtype=np.int32)[:, None] - _VIEW // 2
 _RIGHT = np.roll(HEADINGS, -1, axis=0)  # what lies to the right of each heading
-OFFSETS = _AHEAD * HEADINGS[:, None, None] + _ASIDE * _RIGHT[:, None, None]
+_OFFSETS = _AHEAD * HEADINGS[:, None, None] + _ASIDE * _RIGHT[:, None, None]
 
 
 def look(cells: Array, place: Array) -> Array:
     """What is at (..., 2) places, inside the room or not."""
     inside = jnp.all((place >= 0) & (place < SIDE), axis=-1)
     row, column = jnp.moveaxis(jnp.clip(place, 0, SIDE - 1), -1, 0)
-    return jnp.where(inside, cells[row, column], WALL)
+    return jnp.where(inside, cells[row, column], _WALL)
 
 
 def _observe(state: State) -> Array:
-    view = look(state.cells, state.position + jnp.asarray(OFFSETS)[state.heading])
-    planes = view[..., None] == jnp.array([WALL, PAYS, COSTS])
+    view = look(state.cells, state.position + jnp.asarray(_OFFSETS)[state.heading])
+    planes = view[..., None] == jnp.array([_WALL, PAYS, COSTS])
     return jnp.where(planes, 255, 0).astype(jnp.uint8)
 
 
@@ -82,7 +82,7 @@ def place(each: int, key: Array, position: Array) -> Array:
     return cells.astype(jnp.uint8).reshape(SIDE, SIDE)
 
 
-def reset(level: Level, key: Array) -> tuple[State, Array]:
+def reset(level: _Level, key: Array) -> tuple[State, Array]:
     key_place, key_position, key_heading = jax.random.split(key, 3)
     position = jax.random.randint(key_position, (2,), 0, SIDE, jnp.int32)
     state = State(
@@ -94,13 +94,13 @@ def reset(level: Level, key: Array) -> tuple[State, Array]:
     return state, _observe(state)
 
 
-def step(level: Level, state: State, action: Array, key: Array) -> tuple[State, Step]:
+def step(level: _Level, state: State, action: Array, key: Array) -> tuple[State, Step]:
     action = jnp.asarray(action, jnp.int32)
-    turn = (action == RIGHT).astype(jnp.int32) - (action == LEFT).astype(jnp.int32)
+    turn = (action == RIGHT).astype(jnp.int32) - (action == _LEFT).astype(jnp.int32)
     heading = (state.heading + turn) % 4
-    target = state.position + jnp.where(action == FORWARD, jnp.asarray(HEADINGS)[heading], 0)
+    target = state.position + jnp.where(action == _FORWARD, jnp.asarray(HEADINGS)[heading], 0)
     cell = look(state.cells, target)
-    position = jnp.where(cell == WALL, state.position, target)
+    position = jnp.where(cell == _WALL, state.position, target)
     reward = (cell == PAYS).astype(float) - (cell == COSTS)
 
     here = jnp.arange(SIDE)
@@ -116,8 +116,8 @@ def step(level: Level, state: State, action: Array, key: Array) -> tuple[State, 
 
 @functools.cache  # the same level gives the identical functions, so that compiled code is shared
 def make(level: str = "many") -> Env:
-    if level not in LEVELS:
+    if level not in _LEVELS:
         raise ValueError(f"collect has no level '{level}'; write 'collect:many' or 'collect:few'")
-    functions = functools.partial(reset, LEVELS[level]), functools.partial(step, LEVELS[level])
-    shape, steps = (VIEW, VIEW, 3), LEVELS[level].max_steps
-    return Env(f"collect:{level}", shape, ACTIONS, steps, *functions)
+    functions = functools.partial(reset, _LEVELS[level]), functools.partial(step, _LEVELS[level])
+    shape, steps = (_VIEW, _VIEW, 3), _LEVELS[level].max_steps
+    return Env(f"collect:{level}", shape, _ACTIONS, steps, *functions)

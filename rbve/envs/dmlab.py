@@ -15,22 +15,22 @@ import numpy as np
 from rbve.envs._host import EngineEnv, HostEnv, check_option, load_packages
 
 EXAMPLE = "explore_object_rewards_few"
-BUILD = (
+_BUILD = (
     "no package index has it: build its Python package from source, as "
     "https://github.com/google-deepmind/lab/blob/master/docs/users/build.md says, and install that"
 )
-VIEW = "RGB_INTERLEAVED"
-CONFIG = {  # the Lab takes words only
+_VIEW = "RGB_INTERLEAVED"
+_CONFIG = {  # the Lab takes words only
     "fps": "30", "height": "72", "width": "96", "maxAltCameraHeight": "1",
     "maxAltCameraWidth": "1", "hasAltCameras": "false",
 }  # fmt: skip
-LAB30 = (
+_LAB30 = (
     "explore_object_rewards_few", "explore_object_rewards_many", "rooms_select_nonmatching_object",
     "rooms_watermaze",
 )  # fmt: skip
 # path, and how many frames an action lasts
-LEVELS = {each: (f"contributed/dmlab30/{each}", 4) for each in LAB30}
-LEVELS["seekavoid_arena_01"] = ("seekavoid_arena_01", 2)
+_LEVELS = {each: (f"contributed/dmlab30/{each}", 4) for each in _LAB30}
+_LEVELS["seekavoid_arena_01"] = ("seekavoid_arena_01", 2)
 
 # Named as in RL Unplugged's records.
 # look right, look up-down (+ is down), strafe right, move forward, fire, jump, crouch
@@ -82,15 +82,15 @@ class LabEnv(EngineEnv):
         self._lab.close()
 
     def _look(self) -> np.ndarray:
-        self._view = np.array(self._lab.observations()[VIEW], np.uint8)  # the Lab reuses its own
+        self._view = np.array(self._lab.observations()[_VIEW], np.uint8)  # the Lab reuses its own
         return self._view.copy()
 
 
 def make(level: str) -> HostEnv:
     """Makes a level of RL Unplugged, e.g. 'explore_object_rewards_few'."""
-    check_option(f"RL Unplugged has no DeepMind Lab level '{level}'", "dmlab", level, LEVELS)
-    needs = f"dmlab:{level} needs the package deepmind_lab; {BUILD}"
+    check_option(f"RL Unplugged has no DeepMind Lab level '{level}'", "dmlab", level, _LEVELS)
+    needs = f"dmlab:{level} needs the package deepmind_lab; {_BUILD}"
     (deepmind_lab,) = load_packages(needs, "deepmind_lab")
-    path, repeats = LEVELS[level]
-    lab = deepmind_lab.Lab(path, [VIEW], config=dict(CONFIG), renderer="software")
+    path, repeats = _LEVELS[level]
+    lab = deepmind_lab.Lab(path, [_VIEW], config=dict(_CONFIG), renderer="software")
     return LabEnv(f"dmlab:{level}", lab, repeats)

@@ -15,7 +15,7 @@ import numpy as np
 from rbve.envs._host import HostEnv, load_packages
 
 EXAMPLE = "CartPole-v1"
-INSTALL = 'pip install "rbve[gymnasium]"'
+_INSTALL = 'pip install "rbve[gymnasium]"'
 
 
 class GymnasiumEnv:
@@ -107,7 +107,7 @@ def why_not(env_id: str, settings: Any = None) -> str:
     try:
         import gymnasium
     except ImportError:
-        return f"which needs the package gymnasium ({INSTALL})"
+        return f"which needs the package gymnasium ({_INSTALL})"
     spec = gymnasium.registry.get(env_id)
     if spec is None:
         return "which Gymnasium does not register by itself"
@@ -131,7 +131,7 @@ def make(env_id: str, **kwargs: Any) -> HostEnv:
     'MODULE:ID' imports MODULE first, which registers ID.
     """
     name = f"gymnasium:{env_id}"
-    needs = f"{name} needs the package gymnasium: {INSTALL} ({{error}})"
+    needs = f"{name} needs the package gymnasium: {_INSTALL} ({{error}})"
     (gymnasium,) = load_packages(needs, "gymnasium")
     module = env_id.rpartition(":")[0]
     try:

@@ -26,9 +26,9 @@ from rbve.envs._host import check_option, load_packages
 from rbve.envs.base import Env, Step
 
 EXAMPLE = "breakout"
-INSTALL = 'pip install "rbve[minatar]"'
-GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
-ACTIONS = ("noop", "left", "up", "right", "down", "fire")  # MinAtar's ids
+_INSTALL = 'pip install "rbve[minatar]"'
+_GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+_ACTIONS = ("noop", "left", "up", "right", "down", "fire")  # MinAtar's ids
 MAX_STEPS = 2501
 
 
@@ -61,10 +61,10 @@ def step(pgx_env: Any, state: State, action: Array, key: Array) -> tuple[State, 
 
 @functools.cache  # the same game gives the identical functions, so that compiled code is shared
 def make(game: str) -> Env:
-    check_option(f"MinAtar has no game '{game}'", "minatar", game, GAMES)
-    (pgx,) = load_packages(f"minatar:{game} needs pgx; {INSTALL}", "pgx")
+    check_option(f"MinAtar has no game '{game}'", "minatar", game, _GAMES)
+    (pgx,) = load_packages(f"minatar:{game} needs pgx; {_INSTALL}", "pgx")
     pgx_env = pgx.make(f"minatar-{game}")
     board = jax.eval_shape(pgx_env.init, jax.random.key(0)).observation
-    actions = tuple(ACTIONS[int(i)] for i in pgx_env.minimal_action_set)
+    actions = tuple(_ACTIONS[int(i)] for i in pgx_env.minimal_action_set)
     functions = functools.partial(reset, pgx_env), functools.partial(step, pgx_env)
     return Env(f"minatar:{game}", board.shape, actions, MAX_STEPS, *functions)

@@ -20,10 +20,10 @@ from jax import Array
 
 from rbve.envs.base import Env, Step
 
-MIN_POSITION, MAX_POSITION, GOAL = -1.2, 0.6, 0.5
-MAX_SPEED = 0.07
-FORCE, GRAVITY = 0.001, 0.0025
-START = (-0.6, -0.4)
+_MIN_POSITION, _MAX_POSITION, _GOAL = -1.2, 0.6, 0.5
+_MAX_SPEED = 0.07
+_FORCE, _GRAVITY = 0.001, 0.0025
+_START = (-0.6, -0.4)
 MAX_STEPS = 1000
 
 
@@ -39,20 +39,20 @@ def _observe(state: State) -> Array:
 
 
 def reset(key: Array) -> tuple[State, Array]:
-    position = jax.random.uniform(key, minval=START[0], maxval=START[1])
+    position = jax.random.uniform(key, minval=_START[0], maxval=_START[1])
     state = State(position, jnp.zeros_like(position), jnp.int32(0))
     return state, _observe(state)
 
 
 def step(state: State, action: Array, _: Array) -> tuple[State, Step]:
     action = jnp.asarray(action, jnp.int32)
-    pull = (action - 1).astype(float) * FORCE - GRAVITY * jnp.cos(3 * state.position)
-    velocity = jnp.clip(state.velocity + pull, -MAX_SPEED, MAX_SPEED)
-    position = jnp.clip(state.position + velocity, MIN_POSITION, MAX_POSITION)
-    velocity = jnp.where(position == MIN_POSITION, jnp.maximum(velocity, 0.0), velocity)
+    pull = (action - 1).astype(float) * _FORCE - _GRAVITY * jnp.cos(3 * state.position)
+    velocity = jnp.clip(state.velocity + pull, -_MAX_SPEED, _MAX_SPEED)
+    position = jnp.clip(state.position + velocity, _MIN_POSITION, _MAX_POSITION)
+    velocity = jnp.where(position == _MIN_POSITION, jnp.maximum(velocity, 0.0), velocity)
     state = State(position, velocity, state.clock + 1)
 
-    ended = (position >= GOAL) | (state.clock >= MAX_STEPS)
+    ended = (position >= _GOAL) | (state.clock >= MAX_STEPS)
     return state, Step.terminating(_observe(state), -jnp.ones_like(position), ended, action)
 
 

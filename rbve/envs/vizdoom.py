@@ -24,15 +24,15 @@ import numpy as np
 from rbve.envs._host import EngineEnv, HostEnv, check_option, load_packages
 
 EXAMPLE = "basic"
-INSTALL = 'pip install "rbve[vizdoom]"'
+_INSTALL = 'pip install "rbve[vizdoom]"'
 SCENARIOS = (
     "basic", "deadly_corridor", "defend_the_center", "defend_the_line", "health_gathering",
     "health_gathering_supreme", "my_way_home", "predict_position", "simpler_basic", "take_cover",
 )  # fmt: skip
-HEIGHT, WIDTH = 72, 96
-SKIP = 4
-TICS = 2100  # the limit where a scenario has none, and that of most others
-STARTING = threading.Lock()  # the working directory is the whole process's
+_HEIGHT, WIDTH = 72, 96
+_SKIP = 4
+_TICS = 2100  # the limit where a scenario has none, and that of most others
+_STARTING = threading.Lock()  # the working directory is the whole process's
 
 
 def end(game: Any, folder: Path) -> None:
@@ -44,7 +44,7 @@ def end(game: Any, folder: Path) -> None:
 class DoomEnv(EngineEnv):
     """A `HostEnv` around one engine, which runs in a process of its own."""
 
-    obs_shape: tuple[int, ...] = (HEIGHT, WIDTH, 3)
+    obs_shape: tuple[int, ...] = (_HEIGHT, WIDTH, 3)
 
     def __init__(self, name: str, scenario: str) -> None:
         import cv2
@@ -55,7 +55,7 @@ class DoomEnv(EngineEnv):
         cv2.setNumThreads(1)  # threads cost more than they save on so small a picture
         self._game = vizdoom.DoomGame()
         self._game.load_config(str(Path(vizdoom.scenarios_path) / f"{scenario}.cfg"))
-        self.max_steps = -(-(self._game.get_episode_timeout() or TICS) // SKIP)
+        self.max_steps = -(-(self._game.get_episode_timeout() or _TICS) // _SKIP)
         self._game.set_episode_timeout(0)
         self._game.set_window_visible(False)
         self._game.set_sound_enabled(False)
@@ -77,7 +77,7 @@ class DoomEnv(EngineEnv):
         """
         folder = tempfile.mkdtemp(prefix="rbve-vizdoom-")
         self._end = weakref.finalize(self, end, self._game, Path(folder))
-        with STARTING, contextlib.chdir(folder):
+        with _STARTING, contextlib.chdir(folder):
             self._game.init()
 
     def _begin(self, seed: int | None) -> np.ndarray:
@@ -88,7 +88,7 @@ class DoomEnv(EngineEnv):
         return self._look()
 
     def _act(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
-        reward = self._game.make_action(self._presses[action], SKIP)
+        reward = self._game.make_action(self._presses[action], _SKIP)
         over = bool(self._game.is_episode_finished())
         return self._view.copy() if over else self._look(), reward, over, False
 
@@ -108,7 +108,7 @@ class DoomEnv(EngineEnv):
     def _look(self) -> np.ndarray:
         state = self._game.get_state()
         self._things = state.objects
-        small = self._resize(state.screen_buffer, (WIDTH, HEIGHT), interpolation=self._area)
+        small = self._resize(state.screen_buffer, (WIDTH, _HEIGHT), interpolation=self._area)
         self._view = np.asarray(small, np.uint8)
         return self._view.copy()
 
@@ -125,5 +125,5 @@ def make(scenario: str) -> HostEnv:
     """Makes a scenario, e.g. 'basic'."""
     check_option(f"unknown ViZDoom scenario '{scenario}'", "vizdoom", scenario, SCENARIOS)
     name = f"vizdoom:{scenario}"
-    load_packages(f"{name} needs vizdoom and opencv; {INSTALL} ({{error}})", "cv2", "vizdoom")
+    load_packages(f"{name} needs vizdoom and opencv; {_INSTALL} ({{error}})", "cv2", "vizdoom")
     return DoomEnv(name, scenario)

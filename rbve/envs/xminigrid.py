@@ -24,65 +24,65 @@ from rbve.envs._host import check_option, load_packages
 from rbve.envs.base import Env, Step
 
 EXAMPLE = "MiniGrid-MemoryS8"
-INSTALL = 'pip install "rbve[xminigrid]"'
+_INSTALL = 'pip install "rbve[xminigrid]"'
 ACTIONS = ("forward", "right", "left", "pick_up", "put_down", "toggle")  # xminigrid's ids
-WALK = ACTIONS[:3]
-UNLOCK = (*WALK, "pick_up", "toggle")
+_WALK = ACTIONS[:3]
+_UNLOCK = (*_WALK, "pick_up", "toggle")
 
 # xminigrid's ids
-OUTSIDE, WALL, BALL, SQUARE, PYRAMID, GOAL, KEY = 0, 2, 3, 4, 5, 6, 7
-LOCKED, CLOSED, OPEN, HEX, STAR = 8, 9, 10, 11, 12
-COLOURS = (1, 2, 3, 4, 5, 6)  # red, green, blue, purple, yellow, grey
-DOORS = (LOCKED, CLOSED, OPEN)
-THINGS = (BALL, SQUARE, PYRAMID, HEX, STAR)
+_OUTSIDE, _WALL, BALL, _SQUARE, _PYRAMID, GOAL, KEY = 0, 2, 3, 4, 5, 6, 7
+LOCKED, _CLOSED, OPEN, _HEX, _STAR = 8, 9, 10, 11, 12
+_COLOURS = (1, 2, 3, 4, 5, 6)  # red, green, blue, purple, yellow, grey
+_DOORS = (LOCKED, _CLOSED, OPEN)
+_THINGS = (BALL, _SQUARE, _PYRAMID, _HEX, _STAR)
 
 
-class Family(NamedTuple):
+class _Family(NamedTuple):
     """Levels that differ in size alone."""
 
     tiles: tuple[int, ...]
     colours: tuple[int, ...] = ()
-    actions: tuple[str, ...] = WALK  # those of use
+    actions: tuple[str, ...] = _WALK  # those of use
 
 
 # By what follows "MiniGrid-" in a level's name, up to its size. Playground, which has no goal, and
 # XLand, whose rules are chosen apart, are left out.
-FAMILIES = {
-    "BlockedUnlockPickUp": Family((OUTSIDE, WALL, KEY, *DOORS, *THINGS), COLOURS, ACTIONS),
-    "DoorKey": Family((OUTSIDE, WALL, GOAL, KEY, *DOORS), actions=UNLOCK),
-    "Empty": Family((OUTSIDE, WALL, GOAL)),
-    "EmptyRandom": Family((OUTSIDE, WALL, GOAL)),
-    "FourRooms": Family((OUTSIDE, WALL, GOAL)),
-    "LockedRoom": Family((OUTSIDE, WALL, GOAL, KEY, *DOORS), COLOURS, UNLOCK),
-    "Memory": Family((OUTSIDE, WALL, BALL, KEY)),
-    "Unlock": Family((OUTSIDE, WALL, KEY, *DOORS), COLOURS, UNLOCK),
-    "UnlockPickUp": Family((OUTSIDE, WALL, KEY, *DOORS, *THINGS), COLOURS, ACTIONS),
+_FAMILIES = {
+    "BlockedUnlockPickUp": _Family((_OUTSIDE, _WALL, KEY, *_DOORS, *_THINGS), _COLOURS, ACTIONS),
+    "DoorKey": _Family((_OUTSIDE, _WALL, GOAL, KEY, *_DOORS), actions=_UNLOCK),
+    "Empty": _Family((_OUTSIDE, _WALL, GOAL)),
+    "EmptyRandom": _Family((_OUTSIDE, _WALL, GOAL)),
+    "FourRooms": _Family((_OUTSIDE, _WALL, GOAL)),
+    "LockedRoom": _Family((_OUTSIDE, _WALL, GOAL, KEY, *_DOORS), _COLOURS, _UNLOCK),
+    "Memory": _Family((_OUTSIDE, _WALL, BALL, KEY)),
+    "Unlock": _Family((_OUTSIDE, _WALL, KEY, *_DOORS), _COLOURS, _UNLOCK),
+    "UnlockPickUp": _Family((_OUTSIDE, _WALL, KEY, *_DOORS, *_THINGS), _COLOURS, ACTIONS),
 }
 
 
-class Level(NamedTuple):
+class _Level(NamedTuple):
     env: Any  # xminigrid's
     params: Any
-    family: Family
+    family: _Family
 
 
-def family_of(level: str) -> Family | None:
+def family_of(level: str) -> _Family | None:
     name = level.removeprefix("MiniGrid-").partition("-")[0]
-    return FAMILIES.get("Memory" if name.startswith("MemoryS") else name)
+    return _FAMILIES.get("Memory" if name.startswith("MemoryS") else name)
 
 
-def _observe(family: Family, view: Array) -> Array:
+def _observe(family: _Family, view: Array) -> Array:
     tiles = view[..., :1] == jnp.array(family.tiles, view.dtype)
     colours = view[..., 1:] == jnp.array(family.colours, view.dtype)
     return jnp.where(jnp.concatenate([tiles, colours], axis=-1), 255, 0).astype(jnp.uint8)
 
 
-def reset(level: Level, key: Array) -> tuple[Any, Array]:
+def reset(level: _Level, key: Array) -> tuple[Any, Array]:
     timestep = level.env.reset(level.params, key)
     return timestep, _observe(level.family, timestep.observation)
 
 
-def step(level: Level, timestep: Any, action: Array, _: Array) -> tuple[Any, Step]:
+def step(level: _Level, timestep: Any, action: Array, _: Array) -> tuple[Any, Step]:
     action = jnp.asarray(action, jnp.int32)
     theirs = jnp.array([ACTIONS.index(name) for name in level.family.actions], jnp.int32)
     after = level.env.step(level.params, timestep, theirs[action])
@@ -98,12 +98,12 @@ def step(level: Level, timestep: Any, action: Array, _: Array) -> tuple[Any, Ste
 
 @functools.cache  # the same level gives the identical functions, so that compiled code is shared
 def make(level: str) -> Env:
-    (xminigrid,) = load_packages(f"xminigrid:{level} needs xminigrid; {INSTALL}", "xminigrid")
+    (xminigrid,) = load_packages(f"xminigrid:{level} needs xminigrid; {_INSTALL}", "xminigrid")
     families = {each: family_of(each) for each in xminigrid.registered_environments()}
     known = {each: family for each, family in families.items() if family is not None}
     check_option(f"xminigrid has no level '{level}' here", "xminigrid", level, known)
     env, params = xminigrid.make(level)
-    chosen = Level(env, params, known[level])
+    chosen = _Level(env, params, known[level])
     functions = functools.partial(reset, chosen), functools.partial(step, chosen)
     shape = jax.eval_shape(functions[0], jax.random.key(0))[1].shape
     steps = chosen.params.max_steps

@@ -14,7 +14,7 @@ from rbve.policy import Policy, forward, recall
 from rbve.policy.inputs import action_id
 from rbve.types import Array, Head
 
-POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class UniformActor(HostActor):
@@ -64,7 +64,7 @@ class FunctionActor(HostActor):
         except (TypeError, ValueError):  # of some built-in functions nothing is known
             parameters = []
         # Whether it has a second parameter that is called `legal` or has no default.
-        second = [each for each in parameters if each.kind in POSITIONAL][1:2]
+        second = [each for each in parameters if each.kind in _POSITIONAL][1:2]
         self.takes_legal = any(p.name == "legal" or p.default is p.empty for p in second)
 
     def decide(self, obs: np.ndarray, legal: Any, last: Mapping[int, Outcome]) -> Decision:
@@ -82,7 +82,7 @@ class FunctionActor(HostActor):
         return Decision(best)
 
 
-class Script(Protocol):
+class _Script(Protocol):
     """Plays one episode by what the environment's `ram` holds."""
 
     def act(self, ram: np.ndarray) -> int:
@@ -90,9 +90,9 @@ class Script(Protocol):
 
 
 class ScriptActor(HostActor):
-    def __init__(self, make: Callable[[], Script]) -> None:
+    def __init__(self, make: Callable[[], _Script]) -> None:
         self.make = make
-        self.scripts: dict[int, Script] = {}
+        self.scripts: dict[int, _Script] = {}
 
     def begin(self, index: int) -> None:
         self.scripts[index] = self.make()

@@ -28,8 +28,8 @@ from rbve.types import Array
 # The step of what was not trained. Larger than any step, so that its episodes are those of no
 # snapshot, and of no recording, whose seeds are smaller.
 UNTRAINED = 1 << 31
-FROM_ENVIRONMENT = "from the environment"  # who said which actions are legal
-REMEDY = "if all of them are, say so with --legal all (legal='all')"
+_FROM_ENVIRONMENT = "from the environment"  # who said which actions are legal
+_REMEDY = "if all of them are, say so with --legal all (legal='all')"
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def open_environment(
 
 
 def check_legal(
-    env: Env | VectorEnv, masked: bool, legal: str | None, remedy: str = REMEDY
+    env: Env | VectorEnv, masked: bool, legal: str | None, remedy: str = _REMEDY
 ) -> None:
     """Whether an environment tells a policy of masked data which actions are legal. `legal` is
     "all" where a user says that all of them are. A VectorEnv is reset."""
@@ -118,12 +118,12 @@ class Evaluator:
             key = evaluation_key(seed, step)
             measured = self._compiled[kind](trained.network, config, key)
         legal = ALL if masked else None
-        return Evaluation(measured, values, legal if self.env.legal is None else FROM_ENVIRONMENT)
+        return Evaluation(measured, values, legal if self.env.legal is None else _FROM_ENVIRONMENT)
 
 
 @contextmanager
 def open_evaluator(
-    env: Any, plan: EvaluationPlan, needs: Interface | None, remedy: str = REMEDY
+    env: Any, plan: EvaluationPlan, needs: Interface | None, remedy: str = _REMEDY
 ) -> Iterator[Evaluator]:
     """An environment opened for policies that take and give what `needs` says.
 

@@ -76,7 +76,7 @@ class Evaluated(NamedTuple):
     figures: dict[str, float]
 
 
-class FollowCount(NamedTuple):
+class _FollowCount(NamedTuple):
     evaluated: int  # runs, to their end
     runs: int
 
@@ -87,7 +87,7 @@ def follow(
     on_progress: Callable[[Evaluated], None] = lambda evaluated: None,
     once: bool = False,
     pause: float = 2.0,
-) -> FollowCount:
+) -> _FollowCount:
     """Evaluate snapshots of all runs below `out` until every run is finished.
 
     With `once` it plays the snapshots that are there and returns; `pause` are seconds between two
@@ -129,7 +129,7 @@ def follow(
         names = f" (the others: {', '.join(folder.name for folder, _ in rest)})" if rest else ""
         count = f"{len(refused)} of {len(refused) + len(folders)}{names}"
         raise ValueError(f"{words}; runs left out: {count}")
-    return FollowCount(done, len(folders))
+    return _FollowCount(done, len(folders))
 
 
 def runs_below(out: Path) -> list[Path]:

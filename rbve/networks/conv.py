@@ -12,8 +12,8 @@ from rbve import backend
 from rbve.networks.layers import MLP, truncated_normal, unit
 from rbve.types import Array
 
-Padding = Literal["SAME", "VALID"]
-Sizes = Sequence[int]
+_Padding = Literal["SAME", "VALID"]
+_Sizes = Sequence[int]
 
 
 class Kernel(NamedTuple):
@@ -22,7 +22,7 @@ class Kernel(NamedTuple):
     stride: int
 
 
-def window(size: int, side: int, stride: int, padding: Padding) -> tuple[int, int]:
+def window(size: int, side: int, stride: int, padding: _Padding) -> tuple[int, int]:
     """Outputs along an axis, and the zeros before its first entry."""
     if padding == "VALID":
         return (size - side) // stride + 1, 0
@@ -34,9 +34,9 @@ class Conv(eqx.Module):
     weight: Array  # (side, side, in, out)
     bias: Array  # (out,)
     stride: int = eqx.field(static=True)
-    padding: Padding = eqx.field(static=True)
+    padding: _Padding = eqx.field(static=True)
 
-    def __init__(self, inputs: int, kernel: Kernel, padding: Padding, key: Array) -> None:
+    def __init__(self, inputs: int, kernel: Kernel, padding: _Padding, key: Array) -> None:
         shape = (kernel.side, kernel.side, inputs, kernel.filters)
         self.weight = truncated_normal(key, shape, kernel.side**2 * inputs)
         self.bias = jnp.zeros(kernel.filters)
@@ -47,14 +47,14 @@ class Conv(eqx.Module):
         return convolve(x, self.weight, self.stride, self.padding) + self.bias[:, None, None, None]
 
 
-def native(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
+def native(x: Array, weight: Array, stride: int, padding: _Padding) -> Array:
     """The compiler's own convolution, for GPU and TPU."""
     return jax.lax.conv_general_dilated(
         unit(x), weight, (stride, stride), padding, dimension_numbers=("CHWN", "HWIO", "CHWN")
     )
 
 
-def patches_product(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
+def patches_product(x: Array, weight: Array, stride: int, padding: _Padding) -> Array:
     """The same as one matrix product, several times as fast on CPU.
 
     Blocks of stride × stride pixels become channels; then the stride is 1 and every patch consists
@@ -112,7 +112,12 @@ class Image(eqx.Module):
     dense: MLP
 
     def __init__(
-        self, shape: Sizes, kernels: Sequence[Kernel], padding: Padding, hidden: Sizes, key: Array
+        self,
+        shape: _Sizes,
+        kernels: Sequence[Kernel],
+        padding: _Padding,
+        hidden: _Sizes,
+        key: Array,
     ) -> None:
         height, width, channels = shape if len(shape) == 3 else (*shape, 1)
         keys = jax.random.split(key, len(kernels) + 1)

@@ -90,7 +90,7 @@ def _gates(bent: Array) -> tuple[Array, Array, Array, Array]:
     return 0.5 + 0.5 * into, 0.5 + 0.5 * forget, candidate, 0.5 + 0.5 * out
 
 
-def unroll_backward(
+def _unroll_backward(
     saved: tuple[Any, ...], pull: tuple[Array, Memory]
 ) -> tuple[Array, Array, Array, Memory]:
     """Written by hand: the derived backward scan would add to the gradient of the recurrent weights
@@ -138,4 +138,4 @@ def unroll_backward(
     return on_recurrent, on_driven, jnp.zeros_like(kept), start
 
 
-unroll.defvjp(unroll_forward, unroll_backward)
+unroll.defvjp(unroll_forward, _unroll_backward)

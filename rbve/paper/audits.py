@@ -16,7 +16,7 @@ _FIELDS = ("verdict", "findings", "notes", "episodes", "transitions", "observati
 
 _NUMBERS = {"*": (float, None)}
 _FINDING = dict.fromkeys(("level", "name", "seen", "why", "remedy"), str)
-AUDIT = {
+_AUDIT = {
     "fingerprint?": str,
     "verdict": str,
     "findings": [_FINDING],
@@ -70,5 +70,5 @@ def read_audits(out: Path) -> dict[str, Summary]:
         return {}
     content = read_json(file)
     where = f"{file}: holds no audits; remove it and run `rbve reproduce` again"
-    schema.check(content, {"*": AUDIT}, where)
+    schema.check(content, {"*": _AUDIT}, where)
     return content

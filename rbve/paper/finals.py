@@ -59,14 +59,14 @@ class Final:
     memory: bool = False  # of the network
 
     def setting(self, name: str) -> Any:
-        return parsed(self.settings).get(name)
+        return _parsed(self.settings).get(name)
 
 
 Finals = Sequence[Final]
 
 
 @cache
-def parsed(settings: str) -> dict[str, Any]:
+def _parsed(settings: str) -> dict[str, Any]:
     """Asked for very often, of few different settings; not to be changed."""
     return json.loads(settings)
 

@@ -20,16 +20,16 @@ from rbve.files import write_atomically
 FOLDER = "frames"
 _COUNT = 8
 _GAP = 4  # pixels between frames
-WIDTH = 160  # of a frame, about
+_WIDTH = 160  # of a frame, about
 _SMALLEST = 8  # pixels a side; less is a table of numbers
-BOARD = 16  # pixels a side up to which channels are kinds of things (MinAtar), not colours
+_BOARD = 16  # pixels a side up to which channels are kinds of things (MinAtar), not colours
 # Of a board's channels, one after another; an empty cell is dark.
 _COLOURS = np.array(
     [[230, 159, 0], [86, 180, 233], [0, 158, 115], [240, 228, 66], [0, 114, 178],
      [213, 94, 0], [204, 121, 167], [200, 200, 200], [255, 255, 255], [140, 86, 75]],
     np.uint8,
 )  # fmt: skip
-EMPTY = np.array([24, 24, 28], np.uint8)
+_EMPTY = np.array([24, 24, 28], np.uint8)
 
 
 def write_strips(out: Path) -> list[Path]:
@@ -44,16 +44,16 @@ def write_strips(out: Path) -> list[Path]:
         shape = data.obs_shape
         if pixels and len(shape) in (2, 3) and min(shape[:2]) >= _SMALLEST:
             file = out / FOLDER / f"{kind.name}.png"
-            write_atomically(file, png(strip(data)))
+            write_atomically(file, png(_strip(data)))
             written.append(file)
     return written
 
 
-def strip(data: Dataset) -> np.ndarray:
+def _strip(data: Dataset) -> np.ndarray:
     """(H, W, 3) uint8."""
     rows = np.linspace(0, data.offsets[1] - 1, _COUNT).round().astype(int)
     frames = [picture(np.asarray(data.obs[row])) for row in np.unique(rows)]
-    times = max(1, round(WIDTH / frames[0].shape[1]))
+    times = max(1, round(_WIDTH / frames[0].shape[1]))
     pictures = [frame.repeat(times, axis=0).repeat(times, axis=1) for frame in frames]
     gap = np.full((len(pictures[0]), _GAP, 3), 255, np.uint8)
     parts = [part for each in pictures for part in (each, gap)]
@@ -63,10 +63,10 @@ def strip(data: Dataset) -> np.ndarray:
 def picture(frame: np.ndarray) -> np.ndarray:
     """(H, W, 3) of one observation; of joined frames the last."""
     frame = frame.reshape(*frame.shape[:2], -1)
-    if max(frame.shape[:2]) <= BOARD:
+    if max(frame.shape[:2]) <= _BOARD:
         things = frame > 0
         colours = _COLOURS[np.argmax(things, axis=-1) % len(_COLOURS)]
-        return np.where(things.any(axis=-1, keepdims=True), colours, EMPTY)
+        return np.where(things.any(axis=-1, keepdims=True), colours, _EMPTY)
     return frame if frame.shape[-1] == 3 else np.repeat(frame[..., -1:], 3, axis=-1)
 
 

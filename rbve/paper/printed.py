@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Recorded(NamedTuple):
+class _Recorded(NamedTuple):
     """A line of the table 'BSuite dataset details'."""
 
     env: str
@@ -20,7 +20,7 @@ class Score(NamedTuple):
 
 # Environment, episodes; then transitions and mean length by noise.
 BSUITE_DATA = tuple(
-    Recorded(env, noise, episodes, *sizes)
+    _Recorded(env, noise, episodes, *sizes)
     for env, episodes, by_noise in (
         ("cartpole", 1000, ((k * 1_000, k) for k in (710, 773, 649, 607, 672, 643))),
         ("catch", 200, [(1_800, 9)] * 6),
@@ -61,7 +61,7 @@ DMLAB = {
 }  # fmt: skip
 
 
-def beside(env: str, noise: float) -> list[Recorded]:
+def beside(env: str, noise: float) -> list[_Recorded]:
     """The paper's lines of an environment at a noise, or at the two noises around it."""
     own = [each for each in BSUITE_DATA if each.env == env]
     exact = [each for each in own if each.noise == noise]

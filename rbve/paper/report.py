@@ -9,11 +9,11 @@ from rbve.paper.claims import Judged, judge_all
 from rbve.paper.results import EXPERIMENTS, THEORY, jobs_of
 from rbve.rows import Run
 
-TITLE = "The paper's claims, measured"
-OWN_TITLE = "A study"  # of users' experiments alone
+_TITLE = "The paper's claims, measured"
+_OWN_TITLE = "A study"  # of users' experiments alone
 
 
-class Findings(NamedTuple):
+class _Findings(NamedTuple):
     """What reports show, read once."""
 
     paths: Sequence[Path]
@@ -22,7 +22,7 @@ class Findings(NamedTuple):
     studied: bool = True  # with experiments, which make a page of their own
 
 
-def read(paths: Iterable[str | Path]) -> Findings:
+def read(paths: Iterable[str | Path]) -> _Findings:
     """All runs below the paths, and what those of a study say about the paper's claims."""
     folders = [Path(path) for path in paths]
     # A study of theory alone has no trained runs, which is not worth a complaint.
@@ -31,7 +31,7 @@ def read(paths: Iterable[str | Path]) -> Findings:
     ]
     runs = rows.find(trained)
     judged = judge_all(folders, runs)
-    return Findings(folders, runs, judged, bool(judged or jobs_of(folders)))
+    return _Findings(folders, runs, judged, bool(judged or jobs_of(folders)))
 
 
 def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
@@ -42,11 +42,11 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     return write_page(read(paths), out)
 
 
-def write_page(findings: Findings, out: str | Path) -> Path:
+def write_page(findings: _Findings, out: str | Path) -> Path:
     if not findings.studied:
         return report.write_report(findings.paths, out)
-    from rbve.paper.pages import claims_table, overview
-    from rbve.paper.pages.gather import gather
+    from rbve.paper._pages import claims_table, overview
+    from rbve.paper._pages.gather import gather
     from rbve.report import problems, table
     from rbve.report.page import encode, write
     from rbve.report.summary import group
@@ -57,5 +57,5 @@ def write_page(findings: Findings, out: str | Path) -> Path:
     if findings.judged:
         files["claims.csv"] = encode(claims_table.as_csv(findings.judged))
         sections = [claims_table.section(findings.judged), *sections]
-    title = TITLE if findings.judged else OWN_TITLE
+    title = _TITLE if findings.judged else _OWN_TITLE
     return write(sections, Path(out), title, problems.about(groups), files)

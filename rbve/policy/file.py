@@ -23,7 +23,7 @@ from rbve.tensors import read_tensors, write_tensors
 from rbve.types import Head
 
 POLICY = "policy.safetensors"  # in the folder of a run
-FIELDS = {
+_FIELDS = {
     "kind": str, "algorithm": str, "algorithm_version?": str, "head?": str, "values?": bool,
     "scores?": (str, None), "options": {"*": (str, bool, int, float, None)}, "config": {"*": float},
     "obs_shape": [int], "actions": [str], "torso?": str, "hidden": [int], "memory?": int,
@@ -31,7 +31,7 @@ FIELDS = {
     "info": {"job?": JOB, "facts?": FACTS, "step?": int, "diverged_at?": int},
     "features?": (list, None),
 }  # fmt: skip
-PLAIN = ("obs_shape", "actions", "memory", "rescaled", "masked")  # written as they are
+_PLAIN = ("obs_shape", "actions", "memory", "rescaled", "masked")  # written as they are
 
 
 def policy_file(path: Path) -> Path:
@@ -62,7 +62,7 @@ def write(path: Path, policy: Any) -> None:
         "hidden": hidden_for(torso, policy.hidden, policy.memory),
         "info": dict(policy.info),
         "features": policy.features and policy.features.to_json(),
-        **{name: getattr(policy, name) for name in PLAIN},
+        **{name: getattr(policy, name) for name in _PLAIN},
     }
     vector = ravel_pytree(policy.network)[0]
     write_tensors(path, {"weights": np.asarray(vector)}, info)
@@ -114,7 +114,7 @@ def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
 def check(path: Path, arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> None:
     if info.get("kind") != "policy" or "weights" not in arrays:
         raise ValueError(f"{path}: not a saved policy")
-    schema.check(info, FIELDS, f"{path}: not a policy of this version")
+    schema.check(info, _FIELDS, f"{path}: not a policy of this version")
     sizes = (
         *((size, INT32) for size in (*info["obs_shape"], len(info["actions"]))),
         *((size, MAX_WIDTH) for size in info["hidden"]),
@@ -134,7 +134,7 @@ def acting(
     """What acting needs of the policy's algorithm, its options and its numbers."""
     name = str(info["algorithm"])
     if algorithm_file is None and name not in algorithms.names():
-        return as_saved(path, name, info)
+        return _as_saved(path, name, info)
     known = algorithms.load(algorithm_file or name)
     head = head_text(known.head)
     if head_text(info.get("head", head)) != head:
@@ -155,7 +155,7 @@ def acting(
         raise ValueError(f"{path}: its settings are not those of {known.name} ({error})") from None
 
 
-def as_saved(path: Path, name: str, info: Mapping[str, Any]) -> tuple[Acting, Any, Any]:
+def _as_saved(path: Path, name: str, info: Mapping[str, Any]) -> tuple[Acting, Any, Any]:
     """Of an algorithm file that need not be there any more."""
     own = None
     if info.get("scores") is None or not {"head", "values", "algorithm_version"} <= set(info):

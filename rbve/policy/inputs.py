@@ -34,7 +34,7 @@ def read_rows(
         obs = np.asarray(observation)
     except ValueError:
         if isinstance(observation, list | tuple):
-            refuse_ragged(observation)
+            _refuse_ragged(observation)
         raise
     if obs.dtype.kind not in "biuf":
         raise ValueError(f"an observation holds numbers; got {obs.dtype}")
@@ -62,7 +62,7 @@ def is_named(observation: Any) -> bool:
     )
 
 
-def refuse_ragged(observation: Sequence[Any]) -> None:
+def _refuse_ragged(observation: Sequence[Any]) -> None:
     """Rows of different shapes, of which NumPy would not say where they are."""
     for row, values in enumerate(observation):
         try:
@@ -85,7 +85,7 @@ def read_legal(
         )
     if legal is None or (isinstance(legal, str) and legal == ALL):
         return None
-    mask = as_mask(legal, actions)
+    mask = _as_mask(legal, actions)
     if mask.ndim == 1:
         mask = mask[None]
     if mask.shape not in ((1, len(actions)), (count, len(actions))):
@@ -105,7 +105,7 @@ def forms(actions: Sequence[str]) -> str:
     return f"True or False for each of {len(actions)} actions, or a list of ids or names ({some})"
 
 
-def as_mask(legal: Any, actions: Sequence[str]) -> np.ndarray:
+def _as_mask(legal: Any, actions: Sequence[str]) -> np.ndarray:
     """Also from ids or names, in one list or in one list per observation."""
     with contextlib.suppress(ValueError):  # lists of different lengths are ids or names
         values = np.asarray(legal)
@@ -118,11 +118,11 @@ def as_mask(legal: Any, actions: Sequence[str]) -> np.ndarray:
         raise ValueError(f"legal needs {forms(actions)}; got {legal!r}")
     each = list(legal)
     if not each or any(not isinstance(one, Iterable) or isinstance(one, str) for one in each):
-        return of_row(each, actions)
-    return np.stack([of_row(list(one), actions, f"row {row}: ") for row, one in enumerate(each)])
+        return _of_row(each, actions)
+    return np.stack([_of_row(list(one), actions, f"row {row}: ") for row, one in enumerate(each)])
 
 
-def of_row(chosen: list[Any], actions: Sequence[str], where: str = "") -> np.ndarray:
+def _of_row(chosen: list[Any], actions: Sequence[str], where: str = "") -> np.ndarray:
     mask = np.zeros(len(actions), np.bool_)
     for action in chosen:
         try:

@@ -13,7 +13,7 @@ from rbve.report.figure import DASHES, GRID, INK, Entry, Figure, Spec
 from rbve.report.labels import METHODS
 from rbve.report.marks import thousands
 
-BAR, ILLEGAL, EDGE = "#3b6ea5", "#9a9aa2", "#8a8a92"
+BAR, _ILLEGAL, _EDGE = "#3b6ea5", "#9a9aa2", "#8a8a92"
 _STEEPNESS = 96  # points of a curve
 _MOST = 24  # rows of a figure of actions
 LONGEST = 18  # characters of a label
@@ -205,7 +205,7 @@ def regions(
                 | {"start": start / total, "stop": (start + visits) / total}
             )
         start += visits
-    look = dict(zip(kinds.values(), (BAR, "transparent", ILLEGAL), strict=False))
+    look = dict(zip(kinds.values(), (BAR, "transparent", _ILLEGAL), strict=False))
     legend = {"orient": "top", "title": None, "symbolType": "square", "symbolOpacity": 1}
     encoding = {
         "x": {"field": "start", "type": "quantitative", "axis": None, "scale": {"domain": [0, 1]}},
@@ -228,7 +228,7 @@ def regions(
     columns = {"series": "cell", "region": "region", "action": "action", "count": "decisions"}
     columns["of"] = "of all in the region"
     entries = tuple(
-        Entry(name, EDGE if name == kinds["none"] else colour, ring=name == kinds["none"])
+        Entry(name, _EDGE if name == kinds["none"] else colour, ring=name == kinds["none"])
         for name, colour in look.items()
     )
     return Figure("regions", title, note, view, told, columns, entries, alt, wide=True)

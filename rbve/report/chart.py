@@ -85,7 +85,7 @@ def categories(panels: Sequence[Panel]) -> list[str]:
     return list(dict.fromkeys(str(x) for each in series for x, _ in each.pairs))
 
 
-def series_of(chart: Chart) -> list[Series]:
+def _series_of(chart: Chart) -> list[Series]:
     """Of all panels, each name once."""
     first: dict[str, Series] = {}
     for each in (series for panel in chart.panels for series in panel.series):
@@ -143,7 +143,7 @@ def near_marks(chart: Chart, panel: Panel) -> list[Mark]:
 
 def figure_of(chart: Chart) -> Figure:
     """The chart drawn: its points are the rows."""
-    count, line, series = len(chart.panels), chart.kind == "lines", series_of(chart)
+    count, line, series = len(chart.panels), chart.kind == "lines", _series_of(chart)
     columns = 2 if count == 4 else min(count, 3)
     panels = [_Drawn(chart, index, columns) for index in range(count)]
     headings = {"panel": "panel"} if any(panel.title for panel in chart.panels) else {}
@@ -265,7 +265,7 @@ class _Drawn:
         return marks.category("place", self.names, **look)
 
     def colours(self) -> Spec:
-        series = series_of(self.chart)
+        series = _series_of(self.chart)
         channel = marks.colours({each.name: each.colour for each in series})
         if len(series) > 1 and not _named_by_rows(self.chart):
             longest = max(len(each.name) for each in series)
@@ -312,7 +312,7 @@ class _Drawn:
             layers.append(marks.interval(x, y, colour, along, where="isValid(datum.low)"))
         dots = {"fill": {**colour, "condition": {"test": "datum.ring", "value": {"expr": "card"}}}}
         if self.lines:
-            dashes = {each.name: DASHES[each.dash % 4] for each in series_of(self.chart)}
+            dashes = {each.name: DASHES[each.dash % 4] for each in _series_of(self.chart)}
             path = {**place, "strokeDash": marks.colours(dashes, legend=colour["legend"])}
             for strong in sorted({each.strong for each in self.panel.series}):
                 look = {"type": "line", "strokeWidth": 3 if strong else 1.8, "strokeJoin": "round"}

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 from rbve.report import sheet
 
 VERSION = "6.4"  # of Vega-Lite, in files and pages alike
-WIDTH = 820  # pixels of a picture's words
+_WIDTH = 820  # pixels of a picture's words
 _PIXELS = 2  # of a PNG per pixel of the specification
 
 # In order of preference. What draws pictures takes the first there is, and another for a whole
 # line that holds a sign the font lacks (V̂, log₁₀), so the first has them all.
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _PICTURE_FONT = f"DejaVu Sans, {_FONT}"
-SIZE, PICTURE_SIZE = 12, 11  # pixels, all labels
+_SIZE, _PICTURE_SIZE = 12, 11  # pixels, all labels
 LETTER = 6.6  # mean width of one, in a picture
 DASHES = ((1, 0), (6, 2.5), (2.5, 2.5), (7, 2.5, 2, 2.5))
-INK, MUTED, GRID, CARD = "#1d1d1f", "#5c5c61", "#ececef", "#ffffff"
-DARK = {INK: "#ececef", MUTED: "#a8a8b0", GRID: "#303036", CARD: "#1f1f23"}
+INK, _MUTED, GRID, CARD = "#1d1d1f", "#5c5c61", "#ececef", "#ffffff"
+DARK = {INK: "#ececef", _MUTED: "#a8a8b0", GRID: "#303036", CARD: "#1f1f23"}
 
 Row = Mapping[str, Any]
 Spec = dict[str, Any]  # (part of) a Vega-Lite specification
@@ -102,9 +102,9 @@ def whole(figure: Figure) -> Spec:
         "$schema": f"https://vega.github.io/schema/vega-lite/v{VERSION[0]}.json",
         "description": figure.words,
         "title": {
-            "text": wrap(figure.title, int(0.78 * WIDTH / LETTER)),
-            "subtitle": wrap(figure.note, int(WIDTH / LETTER)),
-            "fontSize": PICTURE_SIZE + 3,
+            "text": _wrap(figure.title, int(0.78 * _WIDTH / LETTER)),
+            "subtitle": _wrap(figure.note, int(_WIDTH / LETTER)),
+            "fontSize": _PICTURE_SIZE + 3,
             "offset": 10,
         },
         "params": [{"name": "hidden", "value": []}, {"name": "card", "value": CARD}],
@@ -117,8 +117,8 @@ def whole(figure: Figure) -> Spec:
 
 def config(dark: bool = False, page: bool = False) -> Spec:
     """Vega-Lite's `config`. On a page its card is the background and HTML the legend."""
-    ink, muted, grid, card = (DARK[each] if dark else each for each in (INK, MUTED, GRID, CARD))
-    size, font = (SIZE, _FONT) if page else (PICTURE_SIZE, _PICTURE_FONT)
+    ink, muted, grid, card = (DARK[each] if dark else each for each in (INK, _MUTED, GRID, CARD))
+    size, font = (_SIZE, _FONT) if page else (_PICTURE_SIZE, _PICTURE_FONT)
     label: Spec = {"labelColor": muted, "titleColor": muted, "titleFontWeight": "normal"}
     label |= {"labelFontSize": size, "titleFontSize": size}
     lines = {"domainColor": muted, "domainOpacity": 0.6, "tickColor": muted, "tickOpacity": 0.6}
@@ -138,7 +138,7 @@ def config(dark: bool = False, page: bool = False) -> Spec:
     }
 
 
-def wrap(text: str, letters: int) -> list[str]:
+def _wrap(text: str, letters: int) -> list[str]:
     """Lines; n = 5 stays together."""
     lines = textwrap.wrap(text.replace("n = ", "n\u00a0=\u00a0"), letters)
     return [line.replace("\u00a0", " ") for line in lines] or [""]

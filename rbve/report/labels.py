@@ -28,8 +28,8 @@ EMPHASISED = "rbve"
 OTHER_COLOURS = ("#882255", "#44AA99", "#6A5ACD", "#999933")
 _RAMP = ("#0d0887", "#7e03a8", "#cc4778", "#f89540")  # for the settings of a lone algorithm
 
-SIGNS = {"lam": "λ", "nu": "ν", "alpha": "α", "beta": "β", "tau": "τ", "kappa": "κ", "gamma": "γ"}
-SIGNS |= {"learning_rate": "lr", "n_step": "n-step", "target_period": "target period"}
+_SIGNS = {"lam": "λ", "nu": "ν", "alpha": "α", "beta": "β", "tau": "τ", "kappa": "κ", "gamma": "γ"}
+_SIGNS |= {"learning_rate": "lr", "n_step": "n-step", "target_period": "target period"}
 
 REFERENCES = {
     "behaviour_return": "behaviour (data mean)",
@@ -94,7 +94,7 @@ def method_name(name: str, algorithm: str, settings: Mapping[str, Any], run: Run
 
 
 def describe(settings: Mapping[str, Any]) -> str:
-    return " ".join(f"{SIGNS.get(name, name)}={_brief(value)}" for name, value in settings.items())
+    return " ".join(f"{_SIGNS.get(name, name)}={_brief(value)}" for name, value in settings.items())
 
 
 def _brief(value: Any) -> str:

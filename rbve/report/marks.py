@@ -38,7 +38,7 @@ class Axis:
     def __init__(self, values: Sequence[float], scale: Scale, pad: float = 0.05) -> None:
         self.kind = scale
         self.ticks: list[float] | None = None  # None: Vega's choice
-        self.label = power
+        self.label = _power
         self.threshold = 1.0
         if scale == "log":
             known = [math.log10(value) for value in values if value > 0] or [0.0, 1.0]
@@ -108,7 +108,7 @@ def thousands(value: float, digits: str = "g") -> str:
     return minus(f"{value / size:{digits}}{sign}")
 
 
-def power(value: float) -> str:
+def _power(value: float) -> str:
     """1e4: superscripts are not in every font."""
     exponent = round(math.log10(abs(value))) if value else 0
     return minus(f"{value:g}" if -2 <= exponent <= 3 else f"{'-' if value < 0 else ''}1e{exponent}")

@@ -11,7 +11,7 @@ from rbve.report.chart import Chart, figure_of
 from rbve.report.figure import Figure, as_csv, raster, svg
 from rbve.report.render import whole
 
-PAGE, FIGURES = "index.html", "figures"  # in a folder; beside that page
+_PAGE, _FIGURES = "index.html", "figures"  # in a folder; beside that page
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ def write(
     `about` is HTML; `files` go into the folder of figures under their names. Every page has a
     folder of its own, so that pages side by side keep their figures.
     """
-    page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
+    page = out if out.suffix.lower() in (".html", ".htm") else out / _PAGE
     if page.is_dir():
         raise ValueError(f"{page}: is a folder; name a file that ends in .html or another folder")
     check_names(sections)
     sections = sorted(sections, key=lambda each: not each.first)
-    folder = page.parent / (FIGURES if page.name == PAGE else f"{page.stem}-figures")
+    folder = page.parent / (_FIGURES if page.name == _PAGE else f"{page.stem}-figures")
     for each in (figure for section in sections for figure in section.figures):
         drawing = svg(each)
         write_atomically(folder / f"{each.name}.png", raster(drawing))
@@ -69,7 +69,7 @@ def write(
     return page
 
 
-def document(sections: Sequence[Section], title: str, about: str, folder: str = FIGURES) -> str:
+def document(sections: Sequence[Section], title: str, about: str, folder: str = _FIGURES) -> str:
     """`about` is HTML; `folder` holds the figures and lies beside the page."""
     figures = [each for section in sections for each in section.figures]
     values = {"title": title, "about": about, "folder": folder, "sections": sections}

@@ -20,7 +20,7 @@ from rbve.report.summary import Method, Problem
 from rbve.report.words import best_words, headline, sizes, training
 
 TITLE = "Results of learning from logged data"
-ABOUT = (
+_ABOUT = (
     "Each method learned a policy from recorded episodes alone; where an environment is at hand, "
     "the policy was then run in it, without further learning."
 )
@@ -69,7 +69,7 @@ _ABOUT_GAMES = (
 def about(problems: Sequence[Problem]) -> str:
     runs = sum(len(problem.runs) for problem in problems)
     size = f"{counted(runs, 'run')} on {counted(len(problems), 'problem')}"
-    return str(Markup('{} <span class="muted">{}.</span>').format(ABOUT, size))
+    return str(Markup('{} <span class="muted">{}.</span>').format(_ABOUT, size))
 
 
 def sections(problems: Sequence[Problem]) -> list[Section]:

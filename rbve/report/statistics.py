@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LEVEL = 0.95
-RESAMPLES = 2_000
-RUNAWAY = 1e30  # stands for values that left the range of floats
+_LEVEL = 0.95
+_RESAMPLES = 2_000
+_RUNAWAY = 1e30  # stands for values that left the range of floats
 
 Floats = NDArray[np.float64]
 _Unit = Literal["datasets", "runs"]
@@ -48,8 +48,8 @@ def finite(values: Iterable[float | None]) -> Floats:
 
 def logarithm(values: Floats) -> Floats:
     """±log₁₀(1 + |x|): errors span a dozen powers of ten and may be 0; a runaway counts as 10³⁰."""
-    known = np.nan_to_num(values, nan=RUNAWAY, posinf=RUNAWAY, neginf=-RUNAWAY)
-    return np.sign(known) * np.log10(1 + np.minimum(np.abs(known), RUNAWAY))
+    known = np.nan_to_num(values, nan=_RUNAWAY, posinf=_RUNAWAY, neginf=-_RUNAWAY)
+    return np.sign(known) * np.log10(1 + np.minimum(np.abs(known), _RUNAWAY))
 
 
 def standard_error(values: Floats) -> float | None:
@@ -75,7 +75,7 @@ def student_quantile(freedom: int) -> float:
         raise ValueError(f"Student's distribution needs a degree of freedom; got {freedom}")
     low, high = 0.0, math.pi / 2
     while (angle := (low + high) / 2) not in (low, high):
-        low, high = (angle, high) if within(angle, freedom) < LEVEL else (low, angle)
+        low, high = (angle, high) if within(angle, freedom) < _LEVEL else (low, angle)
     return math.sqrt(freedom) * math.tan(low)
 
 
@@ -170,7 +170,7 @@ def _intervals(
 ) -> list[Interval]:
     """Those of a statistic of one value, or of several along its last axis."""
     tasks = _in_order(scores)
-    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    ends = [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]
     low, high = np.quantile(statistic(resamples(tasks, seed)), ends, axis=0)
     value, sizes = statistic([_averages(task) for task in tasks]), [len(task) for task in tasks]
     triples = zip(*(np.atleast_1d(each).tolist() for each in (value, low, high)), strict=True)
@@ -197,7 +197,7 @@ def resamples(tasks: Sequence[_Task], seed: int) -> list[Floats]:
     rng = np.random.default_rng(seed)
     result = []
     for task in tasks:
-        drawn = rng.integers(len(task), size=(RESAMPLES, len(task)))
+        drawn = rng.integers(len(task), size=(_RESAMPLES, len(task)))
         lines = _averages(task)[drawn]
         for index, runs in enumerate(task):
             if (n := len(runs)) > 1:

@@ -18,7 +18,7 @@ from rbve.report.summary import Method, Problem
 ABSENT = "–"
 
 
-class Line(NamedTuple):
+class _Line(NamedTuple):
     """One row of a problem's table; without a method it is a reference."""
 
     method: Method | None
@@ -40,7 +40,7 @@ def columns(problem: Problem) -> tuple[str, ...]:
     return ("method", "n", *loss, *headings, "diverged")
 
 
-def lines(problem: Problem) -> list[Line]:
+def lines(problem: Problem) -> list[_Line]:
     places = return_places(problem)
     known = _shown_metrics(problem)
     result = []
@@ -49,15 +49,15 @@ def lines(problem: Problem) -> list[Line]:
         figures = (cell(each, method, places) for each in known)
         shown = figures if problem.evaluated else (loss, *figures)
         cells = (method.name, str(method.n), *shown, str(method.diverged))
-        result.append(Line(method, cells))
+        result.append(_Line(method, cells))
     if not problem.evaluated:
         return result
     blank = ("",) * (len(columns(problem)) - 3)
     if problem.clipped:
-        result.append(Line(None, (CLIPPED, "", ABSENT, *blank)))
+        result.append(_Line(None, (CLIPPED, "", ABSENT, *blank)))
     for name, value in problem.references.items():
         words = problem.named(REFERENCES)[name]
-        result.append(Line(None, (words, "", number(value, places), *blank)))
+        result.append(_Line(None, (words, "", number(value, places), *blank)))
     return result
 
 

@@ -13,7 +13,7 @@ from rbve.report.summary import Problem
 from rbve.rows import TOLERATED_OUTSIDE
 
 _CLONING = {"bc", "filtered_bc"}
-MARGIN = 0.05  # of the way from random to the best return known: less is too small to matter
+_MARGIN = 0.05  # of the way from random to the best return known: less is too small to matter
 
 
 def headline(problem: Problem) -> list[str]:
@@ -112,7 +112,7 @@ def advice(problem: Problem) -> str | None:
     values = (float(differences.mean()), *interval)
     gain = "{} [{}, {}]".format(*(table.number(each, places) for each in values))
     count = f"over {len(differences)} datasets"
-    margin = MARGIN * _scale(problem)
+    margin = _MARGIN * _scale(problem)
     if interval[0] > margin:
         return f"Choose {best} here: it returns {gain} more than cloning (BC), {count}."
     if interval[1] <= margin:

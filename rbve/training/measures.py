@@ -7,9 +7,9 @@ from rbve.envs.atari import with_reference
 from rbve.parts import DataRef
 from rbve.rows import upgraded
 
-SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")  # for tables
+_SOURCE = ("behaviour", "noise", "epsilon", "recorded_episodes", "keep")  # for tables
 # Of a recording's provenance, which draw it is and what came of it; the rest says how it was made.
-OF_ONE_DRAW = {"seed", "reference", "late_return", "diverged_at", "finished"}
+_OF_ONE_DRAW = {"seed", "reference", "late_return", "diverged_at", "finished"}
 
 
 def facts(dataset: Dataset, env: str | None, ref: DataRef | None = None) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def facts(dataset: Dataset, env: str | None, ref: DataRef | None = None) -> dict
         "random_return": reference.get("random"),
         "reference_return": reference.get("online"),
         "late_return": dataset.provenance.get("late_return"),  # of the recorder's last episodes
-        "source": {name: dataset.provenance.get(name) for name in SOURCE},
+        "source": {name: dataset.provenance.get(name) for name in _SOURCE},
         "recording": recording(dataset.provenance, ref or DataRef("")),
         **({"rewards": "clipped"} if clipped else {}),
         # Where the reference is not of this data's own agent, what it is.
@@ -48,7 +48,7 @@ def recording(provenance: dict[str, Any], ref: DataRef) -> dict[str, Any] | None
     """
     if "behaviour" not in provenance or "seed" not in provenance:
         return None
-    made = {name: value for name, value in provenance.items() if name not in OF_ONE_DRAW}
+    made = {name: value for name, value in provenance.items() if name not in _OF_ONE_DRAW}
     notes = (ref.side != "all") + (ref.keep != 1)
     selected = made.pop("select", None) or []
     if stored := selected[: len(selected) - notes]:
@@ -56,11 +56,11 @@ def recording(provenance: dict[str, Any], ref: DataRef) -> dict[str, Any] | None
     if ref.action == "executed":
         made.pop("action", None)
     if isinstance(made.get("policy"), dict):
-        made["policy"] = origin(made["policy"])
+        made["policy"] = _origin(made["policy"])
     return made
 
 
-def origin(policy: dict[str, Any]) -> dict[str, Any]:
+def _origin(policy: dict[str, Any]) -> dict[str, Any]:
     """What it learned from what, whatever its seed and its replicate of the data."""
     drawn = ("seed", "group", "replicate")
     job = {k: v for k, v in upgraded(policy.get("job", {})).items() if k not in drawn}

@@ -29,9 +29,9 @@ from rbve.training.update import Member, Program, member_keys
 
 CHECKPOINT = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"  # the one before it, should it be damaged
-SUMS = "sums."  # opens the names of sums of metrics, in a checkpoint between two rows
+_SUMS = "sums."  # opens the names of sums of metrics, in a checkpoint between two rows
 
-INFO = {
+_INFO = {
     "job": dict, "step": int, "finished": bool, "rows": int, "rows_crc32": int,
     "evaluations": [{"*": [float]}],  # (value, n) each
 }  # fmt: skip
@@ -44,7 +44,7 @@ class Damaged(ValueError):
 def is_finished(folder: Path) -> bool:
     """Whether the whole run is there and undamaged."""
     try:
-        info = read_checkpoint(folder / CHECKPOINT)[1]
+        info = _read_checkpoint(folder / CHECKPOINT)[1]
         read_tensors(folder / POLICY)
         if info["finished"]:
             file = folder / result_rows.FILE
@@ -54,9 +54,9 @@ def is_finished(folder: Path) -> bool:
     return info["finished"]
 
 
-def read_checkpoint(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _read_checkpoint(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     arrays, info = read_tensors(file)
-    schema.check(info, INFO, f"{file}: not a checkpoint of this version")
+    schema.check(info, _INFO, f"{file}: not a checkpoint of this version")
     if any(len(pair) != 2 for each in info["evaluations"] for pair in each.values()):
         raise ValueError(f"{file}: damaged; an evaluation is not a value and a count")
     return arrays, info
@@ -114,7 +114,7 @@ class MemberRun:
 
     def load(self, file: Path) -> None:
         try:
-            arrays, info = read_checkpoint(file)
+            arrays, info = _read_checkpoint(file)
         except ValueError as error:
             raise Damaged(str(error)) from None
         leaves, structure = jax.tree.flatten(self.state)
@@ -136,8 +136,8 @@ class MemberRun:
             raise Damaged(str(error)) from None
         self.state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
         self.step, self.finished = info["step"], info["finished"]
-        names = [name for name in arrays if name.startswith(SUMS)]
-        self.sums = {name.removeprefix(SUMS): jnp.asarray(arrays[name]) for name in names} or None
+        names = [name for name in arrays if name.startswith(_SUMS)]
+        self.sums = {name.removeprefix(_SUMS): jnp.asarray(arrays[name]) for name in names} or None
         self.evaluations = [
             {name: (value, n) for name, (value, n) in each.items()} for each in info["evaluations"]
         ]
@@ -194,7 +194,7 @@ class MemberRun:
 
     def save(self) -> None:
         held = {f"state.{k}": leaf for k, leaf in enumerate(jax.tree.leaves(self.state))}
-        held |= {f"{SUMS}{name}": value for name, value in (self.sums or {}).items()}
+        held |= {f"{_SUMS}{name}": value for name, value in (self.sums or {}).items()}
         info = {
             "job": self.job.to_json(),
             "step": self.step,

@@ -24,14 +24,16 @@ def notes(name: str, data: Dataset, jobs: Iterable[Spec]) -> list[str]:
         choose |= job.algorithm == "filtered_bc"
     does = []
     if weigh and unknown < count:
-        does.append(f"the weights of {listed(weigh)} go by the return of the whole episode instead")
+        does.append(
+            f"the weights of {_listed(weigh)} go by the return of the whole episode instead"
+        )
     if weigh and unknown:
         does.append(
-            f"nor is the return of {unknown:,} of them, where {listed(weigh)} weighs all rows by 1 "
-            "(--episode-return names a column of returns when converting)"
+            f"nor is the return of {unknown:,} of them, where {_listed(weigh)} weighs all rows by "
+            "1 (--episode-return names a column of returns when converting)"
         )
     if leave:
-        does.append(f"{listed(leave)} leaves them out")
+        does.append(f"{_listed(leave)} leaves them out")
     if choose and unknown < count:
         does.append(
             "filtered_bc keeps those of episodes whose return exceeds the mean over fragments, in "
@@ -45,7 +47,7 @@ def notes(name: str, data: Dataset, jobs: Iterable[Spec]) -> list[str]:
     ]
 
 
-def listed(names: list[str]) -> str:
+def _listed(names: list[str]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from rbve.parts import FRAMES
 from rbve.registry import unknown
 
-PRESETS: dict[str, Mapping[str, Any]] = {
+_PRESETS: dict[str, Mapping[str, Any]] = {
     # arXiv:2103.09575, table "Atari experiments' hyperparameters" and the text above it.
     "rlu-atari": {
         "torso": "atari",  # 32, 64, 64 channels; 8, 4, 3 wide; strides 4, 2, 1
@@ -47,9 +47,9 @@ def load(name: str | None) -> dict[str, Any]:
     """Fields of a preset; none of None."""
     if name is None:
         return {}
-    if name not in PRESETS:
-        raise unknown("preset", name, list(PRESETS))
-    return dict(PRESETS[name])
+    if name not in _PRESETS:
+        raise unknown("preset", name, list(_PRESETS))
+    return dict(_PRESETS[name])
 
 
 def frames_to_join(shapes: Sequence[tuple[int, ...]]) -> int:

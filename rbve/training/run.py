@@ -38,11 +38,11 @@ from rbve.training.work import check_work
 from rbve.types import Tree
 
 SECONDS_PER_CALL = 1.0  # about, of a device; work can be stopped between two
-Advance = Callable[[Sequence[MemberRun], int], None]
+_Advance = Callable[[Sequence[MemberRun], int], None]
 
 
 @dataclass(frozen=True)
-class Team:
+class _Team:
     """Devices that share a run: the batch is split, all else is the same on each.
 
     The compiler adds the sums over devices, so a loss and its batch statistics (the mean return in
@@ -84,13 +84,13 @@ class Team:
         return tree if len(self.devices) == 1 else jax.device_put(tree, self.devices[0])
 
 
-def team(count: int, batch_size: int) -> Team:
+def team(count: int, batch_size: int) -> _Team:
     """`count` devices from the one this thread uses by default on."""
     local = jax.local_devices()
     chosen = jax.config.values.get("jax_default_device")
     first = local.index(chosen) if isinstance(chosen, jax.Device) else 0
     check_devices(count, len(local) - first, batch_size)
-    return Team(tuple(local[first : first + count]))
+    return _Team(tuple(local[first : first + count]))
 
 
 def check_devices(count: int, available: int, batch_size: int) -> None:
@@ -148,7 +148,7 @@ def train_members(
             check_work(spec, program.work(left[0].inputs), table.items.rows)
         advance = stack.enter_context(advancing(program, members, table, group, vectorise))
         try:
-            for until in boundaries(spec):
+            for until in _boundaries(spec):
                 active = [each for each in members if each.step < until and not each.finished]
                 advance(active, until)
                 evaluations = []
@@ -180,7 +180,7 @@ def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:
     return transition_table(datasets, spec.view, bootstrap, spec.network.stack, where)
 
 
-def boundaries(spec: Spec) -> list[int]:
+def _boundaries(spec: Spec) -> list[int]:
     return [*range(spec.evaluation.every, spec.steps, spec.evaluation.every), spec.steps]
 
 
@@ -189,22 +189,22 @@ def advancing(
     program: Program,
     members: Sequence[MemberRun],
     table: Table,
-    group: Team,
+    group: _Team,
     vectorise: bool | None = None,
-) -> Iterator[Advance]:
+) -> Iterator[_Advance]:
     """(members, until): updates their states and sums, wherever the rows are.
 
     It takes calls of a second or so, between which the work can be stopped; in how many calls the
     updates are done changes nothing.
     """
-    streams, pace = [], Pace()
+    streams, pace = [], _Pace()
     if table.store is not None:
         if vectorise is None:
             vectorise = jax.default_backend() != "cpu" and len(group.devices) == 1
         rows = group.everywhere(table.store)
         if vectorise:
             together = jax.jit(jax.vmap(program.advance, in_axes=(0, None, 0, None, 0)))
-            yield functools.partial(advance_together, together, rows, pace)
+            yield functools.partial(_advance_together, together, rows, pace)
             return
         compiled = group.compiled(program.advance)
     else:
@@ -226,7 +226,7 @@ def advancing(
     try:
         for member in members if table.store is None else ():
             if not member.finished:
-                batch, ends = members[0].job.sampling.batch_size, boundaries(members[0].job)
+                batch, ends = members[0].job.sampling.batch_size, _boundaries(members[0].job)
                 step, many = int(member.state.step), len(members)
                 member.stream = Stream(member.columns, member.inputs, batch, step, ends, many)
                 streams.append(member.stream)
@@ -236,8 +236,8 @@ def advancing(
             stream.close()
 
 
-def advance_together(
-    compiled: Any, rows: Any, pace: "Pace", members: Sequence[MemberRun], until: int
+def _advance_together(
+    compiled: Any, rows: Any, pace: "_Pace", members: Sequence[MemberRun], until: int
 ) -> None:
     if not members:
         return
@@ -252,7 +252,7 @@ def advance_together(
             member.state, member.sums = jax.tree.map(lambda leaf, k=k: leaf[k], result)
 
 
-class Pace:
+class _Pace:
     """How many updates a call takes, so that it lasts about a second."""
 
     def __init__(self) -> None:

@@ -18,14 +18,14 @@ from rbve.data.readahead import ReadAhead
 from rbve.training.update import DRAWS, Member, TrainState, draw
 
 CHUNK_BYTES = 1 << 25  # of batches handed over at once, about
-LEAST_AT_ONCE = 4  # updates a call: each call maps the program's memory anew, 130 ms at batch 256.
+_LEAST_AT_ONCE = 4  # updates a call: each call maps the program's memory anew, 130 ms at batch 256.
 # An update on sequences takes long beside that, and its batch much memory: it may be called alone.
-CHUNKS_AHEAD = 1
+_CHUNKS_AHEAD = 1
 THREAD = "rbve batches"
-BLOCKS_AT_ONCE = 16  # of drawn row numbers
+_BLOCKS_AT_ONCE = 16  # of drawn row numbers
 
 
-class Chunk(NamedTuple):
+class _Chunk(NamedTuple):
     start: int  # the update its first batch is for
     stop: int
     batches: Any  # picked items (K, B, ...); beyond stop − start they repeat
@@ -49,12 +49,12 @@ class Stream:
         self._columns, self._batch = columns, batch_size
         one = columns.pick(np.zeros(batch_size, np.int64))
         held = sum(values.nbytes for values in one if values is not None)
-        least = LEAST_AT_ONCE if columns.decisions == 1 else 1
+        least = _LEAST_AT_ONCE if columns.decisions == 1 else 1
         self._at_once = min(DRAWS, max(least, CHUNK_BYTES // streams // held))
         (device,) = member.size.devices()
-        self._chunks = Ahead(self._pick(step, boundaries), CHUNKS_AHEAD, device)
+        self._chunks = Ahead(self._pick(step, boundaries), _CHUNKS_AHEAD, device)
 
-    def _pick(self, step: int, boundaries: list[int]) -> Iterator[Chunk]:
+    def _pick(self, step: int, boundaries: list[int]) -> Iterator[_Chunk]:
         def split(column: np.ndarray) -> np.ndarray:
             return column.reshape(self._at_once, self._batch, *column.shape[1:])
 
@@ -67,7 +67,7 @@ class Stream:
                 padded = index[np.minimum(np.arange(self._at_once), len(index) - 1)]
                 self._columns.expect(ahead, padded.reshape(-1))
                 picked = self._columns.pick(padded.reshape(-1))
-                yield Chunk(step, stop, jax.tree.map(split, picked))
+                yield _Chunk(step, stop, jax.tree.map(split, picked))
                 step = stop
 
     def _rows(self, step: int) -> Iterator[np.ndarray]:
@@ -76,10 +76,10 @@ class Stream:
         blocks = jax.jit(jax.vmap(lambda block: draw(key, block, size, self._batch)))
         block, skip = divmod(step, DRAWS)
         while True:
-            numbers = block + jnp.arange(BLOCKS_AT_ONCE)
+            numbers = block + jnp.arange(_BLOCKS_AT_ONCE)
             drawn = np.asarray(blocks(numbers)).reshape(-1, self._batch)
             yield from drawn[skip:]
-            block, skip = block + BLOCKS_AT_ONCE, 0
+            block, skip = block + _BLOCKS_AT_ONCE, 0
 
     def advance(
         self, compiled: Callable[..., Any], state: TrainState, sums: Any

@@ -21,7 +21,7 @@ from rbve.training.work import LARGE, Work, of_program
 from rbve.types import Array, Tree
 
 DRAWS = 64  # updates whose rows are drawn at once
-RECORDER = 0x5EC0DE  # separates the keys of recorders from those of learners
+_RECORDER = 0x5EC0DE  # separates the keys of recorders from those of learners
 
 
 class TrainState(NamedTuple):
@@ -47,7 +47,7 @@ class Member(NamedTuple):
 
 
 Sums = dict[str, Array]  # of metrics, over updates
-Carry = tuple[TrainState, Sums]
+_Carry = tuple[TrainState, Sums]
 
 
 class Program(NamedTuple):
@@ -58,8 +58,8 @@ class Program(NamedTuple):
     init: Callable[[Array], TrainState]  # key -> state
     unravel: Callable[[Array], Network]
     zeros: Callable[[Member], Sums]  # sums of metrics before the first update
-    advance: Callable[..., Carry]  # on a store on the device
-    advance_given: Callable[..., Carry]  # on batches picked elsewhere
+    advance: Callable[..., _Carry]  # on a store on the device
+    advance_given: Callable[..., _Carry]  # on batches picked elsewhere
     chosen_values: Callable[..., tuple[Array, Array]]  # of the policy's choices, and weights
     work: Callable[[Member], Work]  # of one update
 
@@ -72,7 +72,7 @@ def member_keys(seed: int) -> tuple[Array, Array, Array]:
 
 def recorder_key(seed: int) -> Array:
     """Root of the keys of an online agent that records: never those of a learner of that seed."""
-    return jax.random.fold_in(jax.random.key(seed), RECORDER)
+    return jax.random.fold_in(jax.random.key(seed), _RECORDER)
 
 
 def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
@@ -109,7 +109,7 @@ def make_program(
         batch = items.batch(picked, member.g_scale)
         views = items.views(unravel(params), target, picked, draws)
         returned = algorithm.loss(views, batch, member.config, options, td, key_loss)
-        value, metrics = checked_loss(algorithm.name, returned, batch.action.shape)
+        value, metrics = _checked_loss(algorithm.name, returned, batch.action.shape)
         valid = jnp.sum(batch.weight)
         metrics = {"loss": value, **metrics}
         if items.averaged:
@@ -149,7 +149,7 @@ def make_program(
         zeros = {name: jnp.zeros(each.shape, each.dtype) for name, each in metric_shapes.items()}
         return {"grad_norm2": jnp.zeros(()), **zeros}
 
-    def update(carry: Carry, target: Network, picked: Any, member: Member, key: Array) -> Carry:
+    def update(carry: _Carry, target: Network, picked: Any, member: Member, key: Array) -> _Carry:
         """One update with the items picked; `key` is the same for all."""
         state, sums = carry
         key = jax.random.fold_in(key, state.step)
@@ -169,7 +169,7 @@ def make_program(
 
     def advance(
         state: TrainState, store: Tree, member: Member, until: Array, sums: Sums | None = None
-    ) -> Carry:
+    ) -> _Carry:
         """Update up to step `until` with items of a store on the device.
 
         Metrics are sums over updates, one entry per item of a batch of transitions, one in all of
@@ -178,7 +178,7 @@ def make_program(
         """
         key_draws, key_loss = jax.random.split(member.key)
 
-        def segment(carry: Carry) -> Carry:
+        def segment(carry: _Carry) -> _Carry:
             # Within a segment the target network and the drawn rows are constants, which
             # keeps both out of the inner loop.
             state, _ = carry
@@ -189,7 +189,7 @@ def make_program(
             stop = jnp.minimum(stop, until)
             target = unravel(state.target)
 
-            def one(carry: Carry) -> Carry:
+            def one(carry: _Carry) -> _Carry:
                 state, _ = carry
                 picked = split(items.fetch(store, index[state.step % DRAWS]))
                 network = unravel(state.target) if polyak else target
@@ -203,12 +203,12 @@ def make_program(
 
     def advance_given(
         state: TrainState, batches: Tree, member: Member, until: Array, sums: Sums | None = None
-    ) -> Carry:
+    ) -> _Carry:
         """The same, with picked items (K, B, ...) for the updates from the state's own on."""
         key_loss = jax.random.split(member.key)[1]
         start = state.step
 
-        def one(carry: Carry) -> Carry:
+        def one(carry: _Carry) -> _Carry:
             state, _ = carry
             picked = split(jax.tree.map(lambda column: column[state.step - start], batches))
             state, sums = update(carry, unravel(state.target), picked, member, key_loss)
@@ -244,7 +244,7 @@ def make_program(
     )
 
 
-def checked_loss(name: str, returned: Any, items: tuple[int, ...]) -> tuple[Array, Sums]:
+def _checked_loss(name: str, returned: Any, items: tuple[int, ...]) -> tuple[Array, Sums]:
     """The loss of algorithm `name`: one value per item, and metrics of as many values or of one.
 
     Checked while the program is traced: a mean, for example, would train too, with other weights.

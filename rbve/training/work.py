@@ -14,8 +14,8 @@ from rbve import backend
 from rbve.spec import Spec
 
 SPEED = 2e10  # floating-point operations a second
-TURN = 4e4  # operations that take as long as a loop's step to its next iteration
-SLOW_UPDATE, LONG_RUN = 0.5, 3600.0  # seconds; a run beyond both is warned of
+_TURN = 4e4  # operations that take as long as a loop's step to its next iteration
+_SLOW_UPDATE, _LONG_RUN = 0.5, 3600.0  # seconds; a run beyond both is warned of
 LARGE = 1e7  # rows of a batch times weights; no update below is slow
 
 
@@ -48,7 +48,7 @@ def of_program(program: Any) -> Work:
             outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
             operations += 2 * sizes[0] * math.prod(kernel) / outputs
         elif name == "scan":
-            operations += turns * TURN
+            operations += turns * _TURN
         if name in ("dot_general", "conv_general_dilated", "scan"):
             held += 4 * sum(sizes)
     return Work(operations, held)
@@ -73,7 +73,7 @@ def check_work(spec: Spec, work: Work, rows: int) -> None:
             f"{work.bytes / 2**30:,.0f} GiB, and this computer has {memory / 2**30:,.0f}; {advice}"
         )
     seconds = work.operations / SPEED
-    if seconds > SLOW_UPDATE and seconds * spec.steps > LONG_RUN:
+    if seconds > _SLOW_UPDATE and seconds * spec.steps > _LONG_RUN:
         warnings.warn(
             f"one update of {spec.algorithm_name} on this data takes about {seconds:,.1f} s on a "
             f"processor, {spec.steps:,} of them about {seconds * spec.steps / 3600:,.0f} hours; "

@@ -15,7 +15,7 @@ from support.cli import run
 import rbve
 from rbve import algorithms, rows
 from rbve.data import Dataset
-from rbve.paper.pages.command import settings
+from rbve.paper._pages.command import settings
 from rbve.policy import Policy
 from rbve.spec import Spec
 from rbve.tensors import read_tensors, write_tensors

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbve.audit import audit, reading
+from rbve.audit import _reading as reading
+from rbve.audit import audit
 from rbve.data import Dataset, Episode
 from rbve.data.dataset import MappedRows
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rbve.audit import audit
-from rbve.audit.reading import fit_encoder, reach
+from rbve.audit._reading import fit_encoder, reach
 from rbve.audit.shift import Shift, findings, measure
 from rbve.data import Dataset, Episode
 

@@ -28,8 +28,8 @@ from rlu_records import (
 )
 
 from rbve.data import Dataset, load, write
+from rbve.data._rlu import schemas
 from rbve.data.formats import recognise, rlu
-from rbve.data.rlu import schemas
 from rbve.data.source import Fault
 
 pytest.importorskip("google_crc32c")

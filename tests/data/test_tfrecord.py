@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rlu_records import example, frame, varint_bytes, write_shard
 
-from rbve.data.rlu.tfrecord import (
+from rbve.data._rlu.tfrecord import (
     MAX_RECORD,
     SMALL,
     Budget,

@@ -13,7 +13,7 @@ from support.recordings import record_policy
 
 import rbve
 from rbve import envs
-from rbve.data.rlu.schemas import DMLAB_ACTIONS
+from rbve.data._rlu.schemas import DMLAB_ACTIONS
 from rbve.envs import dmlab
 from rbve.envs.base import NoisyHostEnv
 

@@ -13,6 +13,7 @@ from support.browser import Tab, needs_browser
 from support.studies import make_run, scored, write_study
 
 from rbve.paper import experiments
+from rbve.paper._pages import claims_table
 from rbve.paper.claims import (
     ATARI,
     FOR_ATARI,
@@ -25,7 +26,6 @@ from rbve.paper.claims import (
     judge_all,
 )
 from rbve.paper.judging.verdicts import ENOUGH
-from rbve.paper.pages import claims_table
 from rbve.paper.report import write_report
 from rbve.rows import Run
 

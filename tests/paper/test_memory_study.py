@@ -16,9 +16,9 @@ from rbve.behaviours.record import EXPERT
 from rbve.data import load
 from rbve.paper import experiments
 from rbve.paper import reproduce as study
+from rbve.paper._pages.gather import gather
+from rbve.paper._pages.overview import sections
 from rbve.paper.experiments import Data, Experiment, Method, Scale
-from rbve.paper.pages.gather import gather
-from rbve.paper.pages.overview import sections
 from rbve.policy import Policy
 
 LEVEL = "memory_len:3"

@@ -12,8 +12,9 @@ import pytest
 from rbve.paper import finals
 from rbve.paper.claims import all_claims
 from rbve.paper.finals import Final, Problem
-from rbve.paper.judging import effects, rules
-from rbve.paper.judging.effects import NORMALISED_SCORE, Pick, Quantity
+from rbve.paper.judging import _effects as effects
+from rbve.paper.judging import _rules as rules
+from rbve.paper.judging._effects import NORMALISED_SCORE, Pick, Quantity
 from rbve.paper.judging.verdicts import Judgement
 from rbve.report import statistics
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from support.studies import finals_of, make_run
 
-from rbve.paper.pages.gather import by_method
+from rbve.paper._pages.gather import by_method
 from rbve.report.summary import group
 from rbve.rows import Run
 from rbve.spec import Spec

@@ -12,8 +12,8 @@ from rbve.data import Dataset, Episode
 from rbve.data.formats import native
 from rbve.data.source import parts_of
 from rbve.files import write_json
+from rbve.paper._pages.gather import Study
 from rbve.paper.finals import Final, final_of
-from rbve.paper.pages.gather import Study
 from rbve.rows import Row, Run, write
 from rbve.spec import Spec
 

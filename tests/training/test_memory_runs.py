@@ -15,8 +15,8 @@ from support.recordings import record_policy
 
 from rbve import api, envs
 from rbve.data import Dataset, load
+from rbve.data._rlu.tfrecord import parse_example, records
 from rbve.data.episode import Episode
-from rbve.data.rlu.tfrecord import parse_example, records
 from rbve.evaluation.actors import PolicyActor
 from rbve.evaluation.vector import VectorEnv, play
 from rbve.policy import Policy

@@ -11,7 +11,7 @@ ORDER, LEARNS = 70, False
 
 
 @dataclass(frozen=True)
-class CallerFunction:
+class _CallerFunction:
     """Its propensities are not known."""
 
     function: Callable[..., Any]
@@ -20,6 +20,6 @@ class CallerFunction:
         return policy_source(plan, "function", self.function)
 
 
-def claim(asked: Asked) -> CallerFunction | None:
+def claim(asked: Asked) -> _CallerFunction | None:
     """Whatever can be called."""
-    return CallerFunction(asked.policy) if callable(asked.policy) else None
+    return _CallerFunction(asked.policy) if callable(asked.policy) else None

@@ -55,7 +55,7 @@ class DQNOptions:
 
 
 # MinAtar: breakout and space_invaders reach 20 and 6 times random within 250,000 steps so.
-MINATAR = DQNOptions(
+_MINATAR = DQNOptions(
     hidden=(128,), batch_size=32, learning_rate=2.5e-4, n_step=3, epsilon_steps=100_000,
     target_period=250, steps_per_update=4, min_replay=5000, replay=100_000, steps=500_000,
 )  # fmt: skip
@@ -63,7 +63,7 @@ MINATAR = DQNOptions(
 
 def default_options(env_name: str) -> DQNOptions:
     """What the agent is set to where nobody says."""
-    return MINATAR if env_name.startswith("minatar:") else DQNOptions()
+    return _MINATAR if env_name.startswith("minatar:") else DQNOptions()
 
 
 def exploration(steps: Any, options: Any, minimum: Callable[..., Any] = jnp.minimum) -> Any:
@@ -109,13 +109,13 @@ class Limits(NamedTuple):
     copied: Array | int = 0  # rows copied out: younger ones may not be overwritten
 
 
-class Agent(NamedTuple):
+class _Agent(NamedTuple):
     init: Callable[[Array], State]
     advance: Callable[[State, Limits], State]
     unravel: Callable[[Array], Any]
 
 
-def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
+def make_agent(env: Env, capacity: int, options: DQNOptions) -> _Agent:
     """Pure functions of an agent whose buffer holds `capacity` rows."""
     n, actions, ring = options.n_step, len(env.actions), capacity + 1
     optimiser = optax.adam(options.learning_rate)
@@ -250,7 +250,7 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> Agent:
 
         return jax.lax.while_loop(unfinished, block, (state, jnp.zeros((), jnp.int32)))[0]
 
-    return Agent(init, advance, unravel)
+    return _Agent(init, advance, unravel)
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class OnlineDQN:
         options = replace(options, steps=plan.steps or options.steps)
         episodes, total = plan.length(options.steps)
         env, quiet = online.jax_environments(plan.env, plan.noise)
-        agent = make_agent(env, rows_needed(env, episodes, options), options)
+        agent = make_agent(env, _rows_needed(env, episodes, options), options)
         compiled = jax.jit(agent.advance, donate_argnums=0)
         form = {"hidden": options.hidden}
         judge = online.SnapshotJudge(quiet, agent.unravel, options.gamma, plan.seed, **form)
@@ -295,7 +295,7 @@ class OnlineDQN:
         )
 
 
-def rows_needed(env: Env, episodes: int | None, options: DQNOptions) -> int:
+def _rows_needed(env: Env, episodes: int | None, options: DQNOptions) -> int:
     """Rows of a replay buffer that holds everything, or what the agent learns from."""
     margin = 4 * options.steps_per_update
     if not options.replay:

@@ -47,7 +47,7 @@ class OnlineR2D2:
             nonlocal state, done
             more = min(blocks, goal - done, options.chunks)
             state = compiled(state, jnp.int32(more))
-            fresh = list(take_episodes(state.ring, done, done + more, unfinished))
+            fresh = list(_take_episodes(state.ring, done, done + more, unfinished))
             done += more
             return fresh, done
 
@@ -68,7 +68,7 @@ def claim(asked: Asked) -> OnlineR2D2 | None:
     return OnlineR2D2() if asked.policy == "r2d2" else None
 
 
-def take_episodes(
+def _take_episodes(
     ring: r2d2.ActorRows, start: int, stop: int, unfinished: list[list[Columns]]
 ) -> Iterator[Episode]:
     """Those that ended within the chunks start to stop, chunk by chunk and actor by actor.

@@ -11,7 +11,7 @@ ORDER, LEARNS = 80, False
 
 
 @dataclass(frozen=True)
-class SavedPolicy:
+class _SavedPolicy:
     """Greedy but for a share ε of random actions."""
 
     policy: Policy
@@ -20,8 +20,8 @@ class SavedPolicy:
         return policy_source(plan, "policy", self.policy)
 
 
-def claim(asked: Asked) -> SavedPolicy | None:
+def claim(asked: Asked) -> _SavedPolicy | None:
     """A Policy, or any path that is no name of another behaviour."""
     if isinstance(asked.policy, str | Path):
-        return SavedPolicy(Policy.load(asked.policy, asked.algorithm))
-    return SavedPolicy(asked.policy) if isinstance(asked.policy, Policy) else None
+        return _SavedPolicy(Policy.load(asked.policy, asked.algorithm))
+    return _SavedPolicy(asked.policy) if isinstance(asked.policy, Policy) else None

@@ -3,8 +3,8 @@
 import numpy as np
 
 PLAYS = "vizdoom:basic"
-LEFT, RIGHT, ATTACK = 0, 1, 2
-AHEAD = 20  # units aside at which a shot still hits
+_LEFT, _RIGHT, _ATTACK = 0, 1, 2
+_AHEAD = 20  # units aside at which a shot still hits
 
 
 class Player:
@@ -12,6 +12,6 @@ class Player:
 
     def act(self, ram: np.ndarray) -> int:
         (_, own, _), (_, monster, _) = ram[:2]
-        if abs(monster - own) <= AHEAD:
-            return ATTACK
-        return LEFT if monster > own else RIGHT
+        if abs(monster - own) <= _AHEAD:
+            return _ATTACK
+        return _LEFT if monster > own else _RIGHT

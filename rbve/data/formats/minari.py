@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from rbve.data._minari import spaces
+from rbve.data._minari.layout import HDF5, INFOS, METADATA, Layout, describe, folder_of, open_layout
+from rbve.data._minari.stores import COLUMNS, FACTS, READERS, WRITERS, Raw
 from rbve.data.check import check_values
 from rbve.data.dataset import NO_ACTION, Episode
 from rbve.data.episode import return_of
 from rbve.data.hdf5 import require_h5py
-from rbve.data.minari import spaces
-from rbve.data.minari.layout import HDF5, INFOS, METADATA, Layout, describe, folder_of, open_layout
-from rbve.data.minari.stores import COLUMNS, FACTS, READERS, WRITERS, Raw
 from rbve.data.source import Source, gather
 from rbve.files import refuse_to_replace, replacing, write_json
 

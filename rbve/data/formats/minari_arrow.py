@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from rbve.data._minari.layout import HDF5, folder_of
 from rbve.data.formats import minari
-from rbve.data.minari.layout import HDF5, folder_of
 from rbve.data.source import Source
 
 read = minari.read

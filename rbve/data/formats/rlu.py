@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from rbve.data._rlu import schemas
+from rbve.data._rlu.schemas import DMLAB_ACTIONS, SCHEMAS, RecordFeatures, kind_of
+from rbve.data._rlu.tfrecord import GZIP_MAGIC, Record, parse_example, records
 from rbve.data.dataset import Dataset
 from rbve.data.episode import Episode
 from rbve.data.images import opencv
-from rbve.data.rlu import schemas
-from rbve.data.rlu.schemas import DMLAB_ACTIONS, SCHEMAS, RecordFeatures, kind_of
-from rbve.data.rlu.tfrecord import GZIP_MAGIC, Record, parse_example, records
 from rbve.data.source import PART_BYTES, Fault, OnFault, Source, groups, refuse
 
 # Shards as RL Unplugged names them, and what others call theirs.

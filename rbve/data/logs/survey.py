@@ -15,7 +15,7 @@ from rbve.data.logs.text import settled_types
 from rbve.data.logs.values import EpisodeOrder, Interleaved, Numbers, Words
 from rbve.data.source import Report
 
-MAX_ACTIONS = 4096  # inferred ones; more can be declared
+_MAX_ACTIONS = 4096  # inferred ones; more can be declared
 _EXACT = 2.0**53  # whole numbers beyond it are not all float64
 _MAX_CATEGORIES = 1000
 MAX_RARE = 100_000  # names counted to find out which are rare
@@ -127,7 +127,7 @@ class Survey:
             if texts or self._is_words(pair):
                 self.words |= {name: Words(self._most_names) for name in pair}
         for name in () if self.options.actions else roles.decisions:
-            self.words[name] = Words(16 * MAX_ACTIONS)  # so many that the largest id is named
+            self.words[name] = Words(16 * _MAX_ACTIONS)  # so many that the largest id is named
         names, action = roles.in_use, roles.one("action")
         counted = set(self.words)  # columns whose numbers are names, or may turn out to be
         if texts:
@@ -184,18 +184,18 @@ class Survey:
         by_id, legal = self._is_number(action), self.roles["legal"]
         names = set().union(*(self.words[name].names for name in self.roles.decisions))
         ids = sorted(int(name) for name in names if name.isdecimal()) if by_id else []
-        if ids and ids[-1] >= MAX_ACTIONS:
+        if ids and ids[-1] >= _MAX_ACTIONS:
             self.report.fault(
                 "too many actions",
-                f"column {action!r} holds action {ids[-1]}; at most {MAX_ACTIONS} actions are "
+                f"column {action!r} holds action {ids[-1]}; at most {_MAX_ACTIONS} actions are "
                 "inferred. Is it the action? Declare the set with --actions if so",
             )
-            ids = [each for each in ids if each < MAX_ACTIONS]
+            ids = [each for each in ids if each < _MAX_ACTIONS]
         names = set(map(str, ids)) if by_id else names
-        if len(names) > MAX_ACTIONS:
+        if len(names) > _MAX_ACTIONS:
             self.report.fatal(
                 "too many actions",
-                f"column {action!r} holds more than {MAX_ACTIONS} different names; is it the "
+                f"column {action!r} holds more than {_MAX_ACTIONS} different names; is it the "
                 "action? Declare the set with --actions if so",
             )
         if not names:

@@ -14,8 +14,8 @@ METRIC = Metric(
     "values_outside", "values outside the possible returns", "values outside", "lower",
     values=True, style="percent", nonnegative=True, order=90,
 )  # fmt: skip
-SAMPLE = 2048  # decisions
-SLACK = 0.05  # of the range: values that little beyond it are errors of a fit
+_SAMPLE = 2048  # decisions
+_SLACK = 0.05  # of the range: values that little beyond it are errors of a fit
 
 
 def possible_returns(dataset: Dataset, view: View) -> tuple[float, float]:
@@ -42,10 +42,10 @@ def facts(dataset: Dataset, view: View) -> dict[str, Any]:
 def evaluate(case: OfflineCase) -> tuple[float, int]:
     """The share of values of the policy's own choices, and how many decisions it is of."""
     low, high = possible_returns(case.dataset, case.view)
-    slack = SLACK * ((high - low) or abs(high) or 1.0)
+    slack = _SLACK * ((high - low) or abs(high) or 1.0)
     slack = slack if math.isfinite(slack) else 0.0
     outside = total = 0
-    for values in case.sampled_values(SAMPLE):
+    for values in case.sampled_values(_SAMPLE):
         within = (values >= low - slack) & (values <= high + slack)  # NaN is not
         outside += int((~within).sum())
         total += len(values)

@@ -20,7 +20,7 @@ import equinox as eqx
 from rbve.registry import Registry
 from rbve.types import Array, Head, Tower
 
-HEADS = Registry("head", __name__, __file__)
+_HEADS = Registry("head", __name__, __file__)
 _TOWER = "tower:"
 
 
@@ -82,7 +82,7 @@ def _class(head: Any, memory: int = 0) -> Any:
         if not (inspect.isclass(head) and issubclass(head, eqx.Module)):
             raise ValueError(f"a head is a name or a class of equinox.Module; got {head!r}")
         return head
-    module = HEADS.load(head)
+    module = _HEADS.load(head)
     if memory and hasattr(module, "WITH_MEMORY"):
         return _class(module.WITH_MEMORY)
     return getattr(module, head.title().replace("_", ""))

@@ -36,7 +36,7 @@ class Second(NamedTuple):
     experiments: Mapping[str, str]  # by the experiment that asks the same first
 
 
-class Again(NamedTuple):
+class _Again(NamedTuple):
     """Whose runs judge a claim a second time."""
 
     where: str
@@ -71,10 +71,10 @@ class Claim:
     printed: str = ""  # the paper's own numbers, where it prints any
 
     @property
-    def again(self) -> Again | None:
+    def again(self) -> _Again | None:
         """Whose runs judge it a second time, by the same rule; None = nothing else stands in."""
         second = SECOND.get(self.here)
-        return second and Again(second.where, second.experiments[self.experiment])
+        return second and _Again(second.where, second.experiments[self.experiment])
 
 
 @cache

@@ -3,11 +3,11 @@
 import numpy as np
 
 from rbve.paper.finals import Problem
-from rbve.paper.judging.effects import STANDARDISED, Pick, Quantity, Where
+from rbve.paper.judging._effects import STANDARDISED, Pick, Quantity, Where
 from rbve.report.statistics import Floats, logarithm
 
 BASELINES = ("DDQN", "CQL", "REM", "BCQ")
-LAMBDAS = (0.005, 0.05, 0.5, 5.0)
+_LAMBDAS = (0.005, 0.05, 0.5, 5.0)
 EXPERT = 90.0  # normalised score that 'almost reaches' the online agent's best
 CLOSE = 10.0  # points of normalised score that still count as 'similar'
 ORDERS = 2.0  # log₁₀: 'orders of magnitude' is a factor of 100 or more
@@ -64,7 +64,7 @@ def expert(epsilon: float) -> Where:
 
 
 def along(algorithm: str) -> dict[str, Pick]:
-    return {f"λ {lam:g}": Pick(algorithm, {**STANDARDISED, "lam": lam}) for lam in LAMBDAS}
+    return {f"λ {lam:g}": Pick(algorithm, {**STANDARDISED, "lam": lam}) for lam in _LAMBDAS}
 
 
 def called(who: str, *methods: str) -> list[str]:

@@ -11,30 +11,30 @@ from rbve.paper import printed as paper
 from rbve.paper.claims import LAB, Claim
 from rbve.paper.claims._words import standard
 from rbve.paper.finals import Finals
-from rbve.paper.judging.rules import Rule, better, better_everywhere, reaches
+from rbve.paper.judging._rules import Rule, better, better_everywhere, reaches
 from rbve.paper.judging.verdicts import Judgement, not_run
 
 PLACE = 3
-POOR = 50.0  # normalised score: half way from random to the online agent's best
-MEANS = {  # over all lines of the table
+_POOR = 50.0  # normalised score: half way from random to the online agent's best
+_MEANS = {  # over all lines of the table
     name: fmean(row[name].mean for row in paper.DMLAB.values()) for name in paper.DMLAB_METHODS
 }
-LEVELS = {name: row for name, row in paper.DMLAB.items() if not name.startswith("seekavoid")}
+_LEVELS = {name: row for name, row in paper.DMLAB.items() if not name.startswith("seekavoid")}
 # Table 'DeepMind Lab dataset details': the best the online agents came to.
-ONLINE = {
+_ONLINE = {
     "explore_object_rewards_many": 64.5,
     "explore_object_rewards_few": 51.5,
     "rooms_watermaze": 48.8,
     "rooms_select_nonmatching_object": 32.5,
 }
 # In the paper's table, and among the levels with memory, where R-R2D2 was run too.
-IN_TABLE, OFFLINE = ("BC", "R2D2", "CQL", "BVE"), ("R2D2", "R-R2D2", "CQL")
-TABLE = "appendix 'DeepMind Lab Detailed Results'"
+_IN_TABLE, OFFLINE = ("BC", "R2D2", "CQL", "BVE"), ("R2D2", "R-R2D2", "CQL")
+_TABLE = "appendix 'DeepMind Lab Detailed Results'"
 
 _lab = partial(Claim, here=LAB, experiment="")
 
 
-def table_then(contradictions: Sequence[str], rule: Rule) -> Rule:
+def _table_then(contradictions: Sequence[str], rule: Rule) -> Rule:
     """By runs where there are any; without them, by what the paper's table holds against it."""
 
     def judge(finals: Finals) -> Judgement:
@@ -51,32 +51,32 @@ def lower(ours: str, rivals: Iterable[str]) -> list[str]:
     """Levels of the table, without the expert's lines, on which a rival is above ours."""
     return [
         f"{level}: {ours} {row[ours].mean:g} < {rival} {row[rival].mean:g}"
-        for level, row in LEVELS.items()
+        for level, row in _LEVELS.items()
         for rival in rivals
         if row[rival].mean > row[ours].mean
     ]
 
 
-def lower_on_average(ours: str, rivals: Iterable[str]) -> list[str]:
+def _lower_on_average(ours: str, rivals: Iterable[str]) -> list[str]:
     """Rivals whose mean over all lines of the table is above ours."""
     return [
-        f"mean of {len(paper.DMLAB)} lines: {ours} {MEANS[ours]:.3g} < {rival} {MEANS[rival]:.3g}"
+        f"mean of {len(paper.DMLAB)} lines: {ours} {_MEANS[ours]:.3g} < {rival} {_MEANS[rival]:.3g}"
         for rival in rivals
-        if MEANS[rival] > MEANS[ours]
+        if _MEANS[rival] > _MEANS[ours]
     ]
 
 
 def not_poor(ours: str) -> list[str]:
     """Levels on which it comes half way to the online agent; the table has no random scores."""
     return [
-        f"{level}: {row[ours].mean:g} of {ONLINE[level]:g}"
-        for level, row in LEVELS.items()
-        if 100 * row[ours].mean > POOR * ONLINE[level]
+        f"{level}: {row[ours].mean:g} of {_ONLINE[level]:g}"
+        for level, row in _LEVELS.items()
+        if 100 * row[ours].mean > _POOR * _ONLINE[level]
     ]
 
 
 def printed(name: str) -> str:
-    return listed(row[name].mean for row in LEVELS.values())
+    return listed(row[name].mean for row in _LEVELS.values())
 
 
 def listed(numbers: Iterable[float]) -> str:
@@ -84,8 +84,8 @@ def listed(numbers: Iterable[float]) -> str:
     return ", ".join(f"{level} {value:g}" for level, value in zip(short, numbers, strict=True))
 
 
-ALL_MEANS = "mean of eight lines: " + ", ".join(
-    f"{name} {mean:.3g}" for name, mean in MEANS.items()
+_ALL_MEANS = "mean of eight lines: " + ", ".join(
+    f"{name} {mean:.3g}" for name, mean in _MEANS.items()
 )
 
 CLAIMS = (
@@ -94,8 +94,8 @@ CLAIMS = (
         "figure 'DeepMind Lab Results'",
         "the highest score on each of the four levels in the appendix's table; on levels with "
         "memory better on every level by itself: R-BVE − {BC, R2D2, R-R2D2, CQL, BVE}",
-        table_then(
-            lower("R-BVE", IN_TABLE),
+        _table_then(
+            lower("R-BVE", _IN_TABLE),
             better_everywhere("R-BVE", ["BC", *OFFLINE, "BVE"], standard),
         ),
         printed=printed("R-BVE"),
@@ -105,24 +105,26 @@ CLAIMS = (
         "section 'DeepMind Lab Experiments'",
         "a higher score than R2D2 and CQL on each of the four levels in the appendix's table; on "
         "levels with memory better on every level by itself: BVE − {R2D2, R-R2D2, CQL}",
-        table_then(lower("BVE", ("R2D2", "CQL")), better_everywhere("BVE", OFFLINE, standard)),
+        _table_then(lower("BVE", ("R2D2", "CQL")), better_everywhere("BVE", OFFLINE, standard)),
         printed=printed("BVE"),
     ),
     _lab(
         "R-BVE outperforms the other approaches on DeepMind Lab",
-        TABLE,
+        _TABLE,
         "the highest mean of the table's eight lines; on levels with memory better: "
         "R-BVE − {BC, R2D2, CQL, BVE}, mean over all levels",
-        table_then(lower_on_average("R-BVE", IN_TABLE), better("R-BVE", IN_TABLE, standard)),
-        printed=ALL_MEANS,
+        _table_then(_lower_on_average("R-BVE", _IN_TABLE), better("R-BVE", _IN_TABLE, standard)),
+        printed=_ALL_MEANS,
     ),
     _lab(
         "BVE is still very competitive on DeepMind Lab",
-        TABLE,
+        _TABLE,
         "second to R-BVE alone in the mean of the table's eight lines; on levels with memory "
         "better: BVE − {BC, R2D2, CQL}, mean over all levels",
-        table_then(lower_on_average("BVE", IN_TABLE[:3]), better("BVE", IN_TABLE[:3], standard)),
-        printed=ALL_MEANS,
+        _table_then(
+            _lower_on_average("BVE", _IN_TABLE[:3]), better("BVE", _IN_TABLE[:3], standard)
+        ),
+        printed=_ALL_MEANS,
     ),
     _lab(
         "R2D2 performs poorly offline, on the data of an online R2D2",
@@ -130,7 +132,7 @@ CLAIMS = (
         "below half of the online agent's return on each of the four levels in the appendix's "
         "tables; on levels with memory reaches: a normalised score of at most 50, mean "
         "over all levels",
-        table_then(not_poor("R2D2"), reaches(["R2D2"], standard, POOR, sign=-1)),
-        printed=f"R2D2 {printed('R2D2')}; online {listed(ONLINE.values())}",
+        _table_then(not_poor("R2D2"), reaches(["R2D2"], standard, _POOR, sign=-1)),
+        printed=f"R2D2 {printed('R2D2')}; online {listed(_ONLINE.values())}",
     ),
 )

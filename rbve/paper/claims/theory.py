@@ -16,13 +16,13 @@ from rbve.report.statistics import mean_interval
 from rbve.rows import Run
 
 PLACE = 4
-OFTEN = 0.5  # of random problems
-PREMISE = {"w": 1.0, "factor": 1.0}  # the remark's own start, w > 0
-EXACT = "exact"
-ONE_STEP = "appendix 'The surprising efficiency of 1-step'"
+_OFTEN = 0.5  # of random problems
+_PREMISE = {"w": 1.0, "factor": 1.0}  # the remark's own start, w > 0
+_EXACT = "exact"
+_ONE_STEP = "appendix 'The surprising efficiency of 1-step'"
 
 _divergence = partial(Claim, experiment="divergence")
-_improvement = partial(Claim, here=EXACT, experiment="improvement")
+_improvement = partial(Claim, here=_EXACT, experiment="improvement")
 _gridworld = partial(Claim, experiment="gridworld")
 
 
@@ -33,7 +33,7 @@ def of(runs: Sequence[Run], **spec: object) -> list[Run]:
 def escapes(runs: Sequence[Run]) -> Judgement:
     """Reproduced: in every set-up, whether all transitions are seen at once or one at a time."""
     full, single = (
-        [run.last("escaped") == 1 for run in of(runs, **PREMISE, method="q", batch=batch)]
+        [run.last("escaped") == 1 for run in of(runs, **_PREMISE, method="q", batch=batch)]
         for batch in ("all", "one")
     )
     if not full or not single:
@@ -49,7 +49,7 @@ def escapes(runs: Sequence[Run]) -> Judgement:
 def stays(runs: Sequence[Run]) -> Judgement:
     """Reproduced: in every set-up, of the transitions that have a next logged action."""
     kept, loose = (
-        [run.last("escaped") == value for run in of(runs, **PREMISE, method="bve", end=end)]
+        [run.last("escaped") == value for run in of(runs, **_PREMISE, method="bve", end=end)]
         for end, value in (("logged", 0), ("bootstrap", 1))
     )
     if not kept:
@@ -125,7 +125,7 @@ def not_rare(runs: Sequence[Run]) -> Judgement:
         f"traps of {trap:g} {row.value:.0%} of {row.n}"
         for trap, row in sorted(close.items(), reverse=True)
     )
-    good = [row.value > OFTEN for row in close.values()]
+    good = [row.value > _OFTEN for row in close.values()]
     return Judgement(graded(all(good), any(good)), words)
 
 
@@ -157,19 +157,19 @@ CLAIMS = (
     _improvement(
         "One greedy step is optimal in deterministic processes whose only reward, L or H, comes at "
         "the end (γ = 1)",
-        f"{ONE_STEP}, lemma 1",
+        f"{_ONE_STEP}, lemma 1",
         "no violation in random processes that meet the premises, in rational numbers",
         without_violation("end/full", "end/partial", "end/skewed"),
     ),
     _improvement(
         "Chain under uniform behaviour: one greedy step is optimal",
-        f"{ONE_STEP}, lemma 2",
+        f"{_ONE_STEP}, lemma 2",
         "no violation in chains of 2 to 50 states (quick: 20) and 9 discounts, in rational numbers",
         without_violation("chain"),
     ),
     _improvement(
         "The same holds in two dimensions",
-        f"{ONE_STEP}, remark",
+        f"{_ONE_STEP}, remark",
         "no violation in open grids, whatever cell is the goal, in rational numbers",
         without_violation("grid/corner", "grid/any-goal"),
     ),
@@ -183,7 +183,7 @@ CLAIMS = (
     ),
     _gridworld(
         "Many environments, it is assumed, share what makes one step effective",
-        ONE_STEP,
+        _ONE_STEP,
         "one step within 5% of optimal in more than half of random layouts, whatever traps cost",
         not_rare,
         "random grid worlds",

@@ -19,8 +19,8 @@ BEST = {
     "xminigrid:MiniGrid-FourRooms": 0.856,
     "xminigrid:MiniGrid-DoorKey-5x5": 0.9645,
 }
-SPEC = presets.load("small-memory")
-SCALES = scales(
+_SPEC = presets.load("small-memory")
+_SCALES = scales(
     quick=(2, 1_000, 0.1, 1, 2, 16, 8),
     desk=(4, 5_000, 1.0, 2, 5, 100, 8),
     paper=(5, 50_000, 4.0, 5, 20, 100, 8),
@@ -38,5 +38,5 @@ METHODS = (
 )
 recorded = partial(Data, keep=1.0, memory=True)
 experiment = partial(
-    Experiment, measures=("normalised_return", "return"), scales=SCALES, spec=SPEC, best=BEST
+    Experiment, measures=("normalised_return", "return"), scales=_SCALES, spec=_SPEC, best=BEST
 )

@@ -6,33 +6,33 @@ from typing import Any
 
 from rbve.paper.experiments import Data, Method, Settings
 
-RATES: tuple[Settings, ...] = tuple(
+_RATES: tuple[Settings, ...] = tuple(
     {"learning_rate": rate} for rate in (3e-4, 1e-4, 1e-3, 8e-5, 3e-5)
 )
 # The paper's λ first; the learning rate is the paper's largest unless said.
-RANKING: tuple[Settings, ...] = (
+_RANKING: tuple[Settings, ...] = (
     *({"lam": lam} for lam in (0.005, 0.05, 0.5)),
     *({"lam": lam, "learning_rate": 1e-4} for lam in (0.005, 0.05)),
 )
 
-BC, FILTERED_BC, MC, DDQN, BVE, REM = (
-    Method(name, sweep=RATES) for name in ("bc", "filtered_bc", "mc", "dqn", "bve", "rem")
+BC, _FILTERED_BC, MC, DDQN, BVE, REM = (
+    Method(name, sweep=_RATES) for name in ("bc", "filtered_bc", "mc", "dqn", "bve", "rem")
 )
 CQL = Method("cql", sweep=tuple({"alpha": alpha} for alpha in (0.01, 0.1, 0.05, 1.0, 0.005)))
-THRESHOLDS: tuple[Settings, ...] = tuple({"threshold": share} for share in (0.3, 0.1, 0.5))
+_THRESHOLDS: tuple[Settings, ...] = tuple({"threshold": share} for share in (0.3, 0.1, 0.5))
 BCQ = Method(
     "bcq",
-    sweep=THRESHOLDS + tuple({"threshold": 0.3, "learning_rate": rate} for rate in (1e-4, 1e-3)),
+    sweep=_THRESHOLDS + tuple({"threshold": 0.3, "learning_rate": rate} for rate in (1e-4, 1e-3)),
 )
 # One setting, N = N' = 8: at 64 it takes as long as all the others together on a CPU.
 IQN = Method("iqn", settings={"samples": 8, "act_samples": 8})
-RBVE = Method("rbve", sweep=RANKING)
-RDQN = Method("rdqn", sweep=RANKING)
+_RBVE = Method("rbve", sweep=_RANKING)
+_RDQN = Method("rdqn", sweep=_RANKING)
 
 # The paper's raw weights at its own λ stand beside the default ones.
-RBVE_PAPER = Method("rbve", settings={"normalise": "none", "lam": 0.005})
+_RBVE_PAPER = Method("rbve", settings={"normalise": "none", "lam": 0.005})
 
-ALL = (BC, FILTERED_BC, MC, DDQN, CQL, REM, BCQ, IQN, BVE, RBVE, RBVE_PAPER, RDQN)
+ALL = (BC, _FILTERED_BC, MC, DDQN, CQL, REM, BCQ, IQN, BVE, _RBVE, _RBVE_PAPER, _RDQN)
 
 
 def bsuite(**varied: Iterable[Any]) -> tuple[Data, ...]:

@@ -11,21 +11,21 @@ from functools import partial
 
 from rbve.paper.experiments import Data, Experiment, scales
 
-GAMES = tuple(f"minatar:{game}" for game in ("breakout", "space_invaders"))
-SCALES = scales(
+_GAMES = tuple(f"minatar:{game}" for game in ("breakout", "space_invaders"))
+_SCALES = scales(
     quick=(2, 2_000, 0.2, 1, 2, 16, 32),
     desk=(4, 10_000, 0.5, 1, 5, 64, 32),
     paper=(5, 2_000_000, 2.0, 10, 20, 100, 128),
 )
 # `learned`: late returns over random ones.
-experiment = partial(Experiment, scales=SCALES, learned=3.0)
+experiment = partial(Experiment, scales=_SCALES, learned=3.0)
 
 
 def as_in(bsuites: Experiment, question: str, data: tuple[Data, ...]) -> Experiment:
     """The same experiment on boards."""
-    own = replace(bsuites, question=question, data=data, scales=SCALES, learned=3.0)
+    own = replace(bsuites, question=question, data=data, scales=_SCALES, learned=3.0)
     return replace(own, paper=f"{bsuites.paper}; here MinAtar")
 
 
 def games(**choices: object) -> tuple[Data, ...]:
-    return tuple(Data(game, **choices) for game in GAMES)  # type: ignore[arg-type]
+    return tuple(Data(game, **choices) for game in _GAMES)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ padding take six tenths of the multiplications of the paper's.
 from rbve.paper.experiments import Data, Experiment, scales
 from rbve.paper.experiments._methods import fixed
 
-SCALES = scales(
+_SCALES = scales(
     quick=(1, 1_000, 0.004, 1, 2, 2, 32),
     desk=(1, 10_000, 0.04, 1, 5, 8, 32),
     paper=(5, 2_000_000, 1.0, 1, 20, 100, 256),
@@ -20,6 +20,6 @@ EXPERIMENT = Experiment(
     data=(Data("atari:Boxing", keep=1.0, script=0.1),),
     methods=(fixed("bc"), fixed("dqn"), fixed("cql"), fixed("bve"), fixed("rbve")),
     measures=("return", "normalised_return"),
-    scales=SCALES,
+    scales=_SCALES,
     spec={"stack": 4, "clip_rewards": True, "final_evaluations": 2, "torso": "atari_valid"},
 )

@@ -5,13 +5,13 @@ run(scale="desk", seed=0) gives result rows; equal scale and seed give equal row
 
 from rbve.rows import Run
 
-SCALES = ("quick", "desk", "paper")
+_SCALES = ("quick", "desk", "paper")
 
 
 def check_scale(scale: str) -> str:
     """The scale to run at: everything here is small, so "paper" is "desk"."""
-    if scale not in SCALES:
-        raise ValueError(f"scale must be one of {', '.join(SCALES)}; got {scale!r}")
+    if scale not in _SCALES:
+        raise ValueError(f"scale must be one of {', '.join(_SCALES)}; got {scale!r}")
     return "quick" if scale == "quick" else "desk"
 
 

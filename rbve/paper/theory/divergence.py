@@ -37,29 +37,29 @@ QUESTION = (
     "Does Q-learning escape to infinity on a log that holds the whole optimal path, "
     "and does behaviour value estimation stay bounded?"
 )
-GAMMA = 0.99
-BETA_TOY = 1.1  # the feature of s3; not the β of the paper's weights
-LEARNING_RATE = 0.1
-MOMENTUM = 0.9
-STEPS = 4000
-POINTS = {"all": 60, "one": 20}  # updates with rows, evenly on a log scale, by Case.batch
-LIMIT = 100.0  # |Q| beyond which a run has escaped; the largest true |Q| is 1
+_GAMMA = 0.99
+_BETA_TOY = 1.1  # the feature of s3; not the β of the paper's weights
+_LEARNING_RATE = 0.1
+_MOMENTUM = 0.9
+_STEPS = 4000
+_POINTS = {"all": 60, "one": 20}  # updates with rows, evenly on a log scale, by Case.batch
+_LIMIT = 100.0  # |Q| beyond which a run has escaped; the largest true |Q| is 1
 SEEDS = {"quick": 5, "desk": 20}  # of the runs that see one transition per update
 
-STATES = (0.0, 1.0, BETA_TOY)  # features of s1, s2, s3
-NEXT = (0, 1, 2)  # state that follows each transition; the first ends, so its entry counts nothing
-ACTIONS = 3
+_STATES = (0.0, 1.0, _BETA_TOY)  # features of s1, s2, s3
+_NEXT = (0, 1, 2)  # state that follows each transition; the first ends, so its entry counts nothing
+_ACTIONS = 3
 # Hidden units by inputs [s, a[0], a[1], a[2]].
 FIRST = ((1.0, 0.0, 0.0, 0.0), (-2.0, 1.0, 0.0, 0.0), (-2.0, 0.0, 1.0, 0.0), (-2.0, 0.0, 0.0, -1.0))
 
 OPTIMISERS: dict[str, Callable[[], optax.GradientTransformation]] = {
-    "sgd": lambda: optax.sgd(LEARNING_RATE),
-    "momentum": lambda: optax.sgd(LEARNING_RATE, momentum=MOMENTUM),
-    "rmsprop": lambda: optax.rmsprop(LEARNING_RATE),
-    "adam": lambda: optax.adam(LEARNING_RATE),
+    "sgd": lambda: optax.sgd(_LEARNING_RATE),
+    "momentum": lambda: optax.sgd(_LEARNING_RATE, momentum=_MOMENTUM),
+    "rmsprop": lambda: optax.rmsprop(_LEARNING_RATE),
+    "adam": lambda: optax.adam(_LEARNING_RATE),
 }
 COLUMNS = {"w": 0, "q/s1/a0": 1, "q/s1/a1": 2, "q/s2/a2": 6}  # of a trajectory
-ENDS = ("logged", "terminal", "bootstrap")  # see Case.end
+_ENDS = ("logged", "terminal", "bootstrap")  # see Case.end
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,19 @@ class Toy(NamedTuple):
 
 def q_values(toy: Toy, states: Array) -> Array:
     """Q of every action: (B,) -> (B, 3)."""
-    shape = (len(states), ACTIONS)
-    actions = jnp.broadcast_to(jnp.eye(ACTIONS), (*shape, ACTIONS))
+    shape = (len(states), _ACTIONS)
+    actions = jnp.broadcast_to(jnp.eye(_ACTIONS), (*shape, _ACTIONS))
     inputs = jnp.concatenate([jnp.broadcast_to(states[:, None, None], (*shape, 1)), actions], -1)
     return jax.nn.relu(inputs @ toy.first.T) @ toy.last
 
 
 def loss(toy: Toy, method: str, discount: Array, weight: Array) -> Array:
     """½ Σ (Q − target)² over the log, by the library's own losses; target network = network."""
-    states = jnp.array(STATES)
-    now, after = q_values(toy, states[jnp.array([0, 0, 1])]), q_values(toy, states[jnp.array(NEXT)])
+    states = jnp.array(_STATES)
+    now, after = (
+        q_values(toy, states[jnp.array([0, 0, 1])]),
+        q_values(toy, states[jnp.array(_NEXT)]),
+    )
     after = jax.lax.stop_gradient(after)
     batch = Batch(
         action=jnp.array([0, 1, 2]),
@@ -125,14 +128,14 @@ def loss(toy: Toy, method: str, discount: Array, weight: Array) -> Array:
     return 0.5 * jnp.sum(weight * each)
 
 
-def trajectory(given: tuple[Array, ...], method: str, optimiser: str) -> Array:
+def _trajectory(given: tuple[Array, ...], method: str, optimiser: str) -> Array:
     """w and Q of all states and actions, at the start and after every update: (steps + 1, 10)."""
     w, learned, factor, discount, weights = given
     rule = OPTIMISERS[optimiser]()
     toy = Toy(jnp.array(FIRST), jnp.array([1.0, 0.0, 0.0, 0.0]) * w)
 
     def seen(toy: Toy) -> Array:
-        return jnp.concatenate([toy.last[:1], q_values(toy, jnp.array(STATES)).ravel()])
+        return jnp.concatenate([toy.last[:1], q_values(toy, jnp.array(_STATES)).ravel()])
 
     def update(carry: tuple, weight: Array) -> tuple[tuple, Array]:
         toy, memory = carry
@@ -153,7 +156,7 @@ def prepare(case: Case, steps: int) -> tuple[Array, ...]:
     of the transitions in each update.
     """
     used = np.ones(3)
-    discount = np.array([0.0, GAMMA, GAMMA])
+    discount = np.array([0.0, _GAMMA, _GAMMA])
     if case.method == "bve" and case.end == "logged":
         used[2] = 0.0
     if case.method == "bve" and case.end == "terminal":
@@ -170,7 +173,7 @@ def cases(scale: str, seed: int) -> list[Case]:
     found = []
     for optimiser, first_layer in product(OPTIMISERS, ("fixed", "learned")):
         found.append(Case("q", optimiser, first_layer))
-        found += [Case("bve", optimiser, first_layer, end) for end in ENDS]
+        found += [Case("bve", optimiser, first_layer, end) for end in _ENDS]
     for optimiser, method in product(OPTIMISERS, ("q", "bve")):
         draws = range(seed, seed + SEEDS[scale])
         found += [Case(method, optimiser, batch="one", seed=draw) for draw in draws]
@@ -186,24 +189,24 @@ def trajectories(wanted: Sequence[Case], steps: int) -> list[NDArray[np.float64]
         for method, optimiser in sorted({(case.method, case.optimiser) for case in wanted}):
             own = [c for c in wanted if (c.method, c.optimiser) == (method, optimiser)]
             stacked = jax.tree.map(lambda *e: jnp.stack(e), *(prepare(c, steps) for c in own))
-            program = jax.jit(jax.vmap(partial(trajectory, method=method, optimiser=optimiser)))
+            program = jax.jit(jax.vmap(partial(_trajectory, method=method, optimiser=optimiser)))
             found |= dict(zip(own, np.asarray(program(stacked)), strict=True))
     return [found[case] for case in wanted]
 
 
 def rate(case: Case) -> float | None:
     """Factor by which w grows per update in the end, where a closed form is known."""
-    pull = case.factor * LEARNING_RATE * (GAMMA * BETA_TOY - 1)
+    pull = case.factor * _LEARNING_RATE * (_GAMMA * _BETA_TOY - 1)
     if case.batch == "one" or case.first_layer == "learned":
         return None
     if case.method == "bve" and case.end != "bootstrap":
-        fixed = {"logged": 1.0, "terminal": 1 - case.factor * LEARNING_RATE}
+        fixed = {"logged": 1.0, "terminal": 1 - case.factor * _LEARNING_RATE}
         return fixed[case.end] if case.optimiser == "sgd" else None
     if case.optimiser == "sgd":
         return 1 + pull
     if case.optimiser == "momentum":  # larger root of z² − (1 + μ + pull) z + μ
-        half = (1 + MOMENTUM + pull) / 2
-        return half + math.sqrt(half * half - MOMENTUM)
+        half = (1 + _MOMENTUM + pull) / 2
+        return half + math.sqrt(half * half - _MOMENTUM)
     return None
 
 
@@ -211,7 +214,7 @@ def measures(case: Case, path: NDArray[np.float64]) -> Iterable[Row]:
     finite = np.isfinite(path).all(axis=1)
     last = len(path) - 1 if finite.all() else int(np.argmin(finite)) - 1
     shown = COLUMNS if case.batch == "all" else {"q/s2/a2": COLUMNS["q/s2/a2"]}
-    steps = np.geomspace(1, len(path) - 1, POINTS[case.batch]).round().astype(int)
+    steps = np.geomspace(1, len(path) - 1, _POINTS[case.batch]).round().astype(int)
     for step in sorted({0, last, *(int(k) for k in steps if k <= last)}):
         yield from (Row(step, name, float(path[step, at]), 1) for name, at in shown.items())
     for name, value in summary(case, path[: last + 1]).items():
@@ -227,7 +230,7 @@ def summary(case: Case, path: NDArray[np.float64]) -> dict[str, float]:
     largest = float(np.abs(path[:, 1:]).max())
     found = {
         "largest": largest,  # |Q| over all updates, states and actions
-        "escaped": float(largest > LIMIT),
+        "escaped": float(largest > _LIMIT),
         "increment": float(end - start) / half,  # of Q(s2, a2) per update
         "growth": float(abs(end / start) ** (1 / half)) if start else math.nan,
         "greedy/s1": float(np.argmax(path[-1, 1:4])),  # 0 is the optimal action
@@ -242,11 +245,11 @@ def summary(case: Case, path: NDArray[np.float64]) -> dict[str, float]:
 
 def run(scale: str = "desk", seed: int = 0) -> list[Run]:
     wanted = cases(check_scale(scale), seed)
-    settings = {"gamma": GAMMA, "beta_toy": BETA_TOY, "learning_rate": LEARNING_RATE}
-    settings |= {"momentum": MOMENTUM, "steps": STEPS}
+    settings = {"gamma": _GAMMA, "beta_toy": _BETA_TOY, "learning_rate": _LEARNING_RATE}
+    settings |= {"momentum": _MOMENTUM, "steps": _STEPS}
     facts: dict[str, Any] = {"question": QUESTION, "true_q": {"s1/a0": 1.0, "others": 0.0}}
-    facts |= {"optimal_action": {"s1": 0}, "limit": LIMIT}
-    paths = zip(wanted, trajectories(wanted, STEPS), strict=True)
+    facts |= {"optimal_action": {"s1": 0}, "limit": _LIMIT}
+    paths = zip(wanted, trajectories(wanted, _STEPS), strict=True)
     specs = ({"experiment": "divergence", **asdict(case), **settings} for case in wanted)
     return [
         Run(case.job, spec, facts, list(measures(case, path)))

@@ -31,12 +31,12 @@ QUESTION = (
 )
 ACTIONS = 41
 OBSERVED = (2, 3, 5, 8, 12, 20, 30)  # actions observed
-WAVES = 3  # of the true Q
-CLEARLY = 0.1  # deviations of Q
-HIDDEN, LEARNING_RATE = (32, 32), 5e-3
-UPDATES = {"quick": 1000, "desk": 2000}
+_WAVES = 3  # of the true Q
+_CLEARLY = 0.1  # deviations of Q
+HIDDEN, _LEARNING_RATE = (32, 32), 5e-3
+_UPDATES = {"quick": 1000, "desk": 2000}
 SEEDS = {"quick": 30, "desk": 200}
-EXAMPLES, EXAMPLE_OBSERVED = 3, 5  # fits shown in full: the first seeds, whatever they look like
+_EXAMPLES, _EXAMPLE_OBSERVED = 3, 5  # fits shown in full: the first seeds, whatever they look like
 
 Floats = NDArray[np.float64]
 
@@ -55,9 +55,9 @@ def actions() -> Floats:
 def draw(seed: int, count: int) -> Case:
     """The same seed has the same Q and nested sets of observed actions."""
     rng = np.random.default_rng(seed)
-    size = rng.normal(size=WAVES) / np.arange(1, WAVES + 1)
-    phase = rng.uniform(0, 2 * np.pi, size=WAVES)
-    waves = np.cos(np.pi * np.arange(1, WAVES + 1)[:, None] * actions() + phase[:, None])
+    size = rng.normal(size=_WAVES) / np.arange(1, _WAVES + 1)
+    phase = rng.uniform(0, 2 * np.pi, size=_WAVES)
+    waves = np.cos(np.pi * np.arange(1, _WAVES + 1)[:, None] * actions() + phase[:, None])
     q = size @ waves
     return Case((q - q.mean()) / q.std(), np.sort(rng.permutation(ACTIONS)[:count]))
 
@@ -76,7 +76,7 @@ def network(key: Array) -> eqx.nn.MLP:
 def train(key: Array, x: Array, y: Array, weight: Array, updates: int) -> Array:
     """Q_θ of all actions after full-batch Adam on (x, y)."""
     params, static = eqx.partition(network(key), eqx.is_array)
-    rule = optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, updates))
+    rule = optax.adam(optax.cosine_decay_schedule(_LEARNING_RATE, updates))
 
     def error(params: eqx.nn.MLP) -> Array:
         return jnp.sum(weight * (jax.vmap(eqx.combine(params, static))(x) - y) ** 2)
@@ -91,7 +91,7 @@ def train(key: Array, x: Array, y: Array, weight: Array, updates: int) -> Array:
 
 
 @partial(jax.jit, static_argnums=4)
-def train_all(keys: Array, x: Array, y: Array, weight: Array, updates: int) -> Array:
+def _train_all(keys: Array, x: Array, y: Array, weight: Array, updates: int) -> Array:
     return jax.vmap(partial(train, updates=updates))(keys, x, y, weight)
 
 
@@ -104,10 +104,10 @@ def fit_mlp(cases: list[Case], seeds: list[int], updates: int) -> Floats:
         y[k, :count] = case.q[case.observed]
         weight[k, :count] = 1 / count
     keys = jnp.stack([jax.random.key(seed) for seed in seeds])
-    return np.asarray(train_all(keys, x, y, weight, updates), np.float64)
+    return np.asarray(_train_all(keys, x, y, weight, updates), np.float64)
 
 
-FITS = {"mlp": fit_mlp, "cubic": fit_cubic}
+_FITS = {"mlp": fit_mlp, "cubic": fit_cubic}
 
 
 def measures(case: Case, fitted: Floats) -> dict[str, float]:
@@ -119,7 +119,7 @@ def measures(case: Case, fitted: Floats) -> dict[str, float]:
     best = case.q.max()
     return {
         "exceeds": float(fitted[~seen].max() > best),
-        "exceeds/clearly": float(fitted[~seen].max() > best + CLEARLY),
+        "exceeds/clearly": float(fitted[~seen].max() > best + _CLEARLY),
         "chosen_unobserved": float(not seen[chosen]),
         "chosen_error": float(error[chosen]),
         "unchosen_error": float(error[~seen].mean()),
@@ -129,7 +129,7 @@ def measures(case: Case, fitted: Floats) -> dict[str, float]:
     }
 
 
-def example_rows(index: int, case: Case, fitted: Floats, step: int) -> list[Row]:
+def _example_rows(index: int, case: Case, fitted: Floats, step: int) -> list[Row]:
     seen = np.isin(np.arange(ACTIONS), case.observed)
     columns = {"a": actions(), "q": case.q, "fit": fitted, "observed": seen.astype(float)}
     return [
@@ -142,25 +142,25 @@ def example_rows(index: int, case: Case, fitted: Floats, step: int) -> list[Row]
 def run(scale: str = "desk", seed: int = 0) -> list[Run]:
     scale = check_scale(scale)
     seeds = list(range(seed, seed + SEEDS[scale]))
-    facts = {"question": QUESTION, "unit": "deviations of Q over the actions", "clearly": CLEARLY}
+    facts = {"question": QUESTION, "unit": "deviations of Q over the actions", "clearly": _CLEARLY}
     runs = []
-    for name, count in product(FITS, OBSERVED):
-        updates = UPDATES[scale] if name == "mlp" else 0
+    for name, count in product(_FITS, OBSERVED):
+        updates = _UPDATES[scale] if name == "mlp" else 0
         cases = [draw(each, count) for each in seeds]
-        fitted = FITS[name](cases, seeds, updates)
+        fitted = _FITS[name](cases, seeds, updates)
         rows = [
             Row(updates, f"{metric}/{each}", value, 1)
             for each, case, values in zip(seeds, cases, fitted, strict=True)
             for metric, value in measures(case, values).items()
         ]
-        for k in range(EXAMPLES if count == EXAMPLE_OBSERVED else 0):
-            rows += example_rows(k, cases[k], fitted[k], updates)
+        for k in range(_EXAMPLES if count == _EXAMPLE_OBSERVED else 0):
+            rows += _example_rows(k, cases[k], fitted[k], updates)
         own: dict[str, object] = {"degree": 3}
         if name == "mlp":
             own = {"hidden": list(HIDDEN), "activation": "relu", "optimiser": "adam, cosine decay"}
-            own |= {"learning_rate": LEARNING_RATE, "updates": updates}
+            own |= {"learning_rate": _LEARNING_RATE, "updates": updates}
         spec = {"experiment": "extrapolation", "approximator": name, **own}
-        spec |= {"actions": ACTIONS, "observed": count, "waves": WAVES}
+        spec |= {"actions": ACTIONS, "observed": count, "waves": _WAVES}
         spec["seeds"] = [seeds[0], len(seeds)]  # first, how many
         runs.append(Run(f"extrapolation/{name}/{count}", spec, facts, rows))
     return runs

@@ -23,8 +23,8 @@ QUESTION = (
     "In a grid world with traps, how far is one greedy step on the values of a random policy "
     "from optimal?"
 )
-GAMMA = 0.97
-GOAL, TRAP = 50.0, -1.0  # what a step that ends in the cell pays; the goal ends the episode
+_GAMMA = 0.97
+_GOAL, _TRAP = 50.0, -1.0  # what a step that ends in the cell pays; the goal ends the episode
 LAYOUT = (
     "S.....T..",
     "TTT..TT..",
@@ -33,75 +33,75 @@ LAYOUT = (
     "T.T......",
     "TT.TT...G",
 )
-MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))  # left, right, up, down; into the border is staying
-POLICIES = ("random", "one step", "optimal")
+_MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))  # left, right, up, down; into the border is staying
+_POLICIES = ("random", "one step", "optimal")
 # Random layouts: start and goal as above, so many of each kind, chance of a trap in a cell.
-LAYOUTS, TRAPS = {"quick": 50, "desk": 500}, 0.2
-TRAP_REWARDS = (-0.1, -0.3, -1.0, -3.0, -10.0)
-NEAR, ROUNDING = 0.95, 1e-9
+_LAYOUTS, _TRAPS = {"quick": 50, "desk": 500}, 0.2
+_TRAP_REWARDS = (-0.1, -0.3, -1.0, -3.0, -10.0)
+_NEAR, _ROUNDING = 0.95, 1e-9
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+_Ints = NDArray[np.int64]
 
 
-class World(NamedTuple):
+class _World(NamedTuple):
     """Cells in reading order. The goal is a cell that nothing leaves and that is worth 0."""
 
     shape: tuple[int, int]
-    after: Ints  # (cells, 4)
+    after: _Ints  # (cells, 4)
     reward: Floats  # (cells, 4)
     goal: int
 
 
-def build(layout: Sequence[str], trap: float = TRAP) -> World:
+def build(layout: Sequence[str], trap: float = _TRAP) -> _World:
     rows, columns = len(layout), len(layout[0])
     cells = "".join(layout)
-    pays = np.array([{"T": trap, "G": GOAL}.get(cell, 0.0) for cell in cells])
-    after = np.zeros((len(cells), len(MOVES)), np.int64)
+    pays = np.array([{"T": trap, "G": _GOAL}.get(cell, 0.0) for cell in cells])
+    after = np.zeros((len(cells), len(_MOVES)), np.int64)
     for k, (r, c) in enumerate(np.ndindex(rows, columns)):
-        for a, (dr, dc) in enumerate(MOVES):
+        for a, (dr, dc) in enumerate(_MOVES):
             inside = 0 <= r + dr < rows and 0 <= c + dc < columns
             after[k, a] = (r + dr) * columns + c + dc if inside else k
     goal = cells.index("G")
     after[goal] = goal
     reward = pays[after]
     reward[goal] = 0.0
-    return World((rows, columns), after, reward, goal)
+    return _World((rows, columns), after, reward, goal)
 
 
-def evaluate(world: World, policy: Floats) -> Floats:
+def evaluate(world: _World, policy: Floats) -> Floats:
     """V = r + γ P V of a policy (cells, 4)."""
     cells = len(world.after)
     step = np.zeros((cells, cells))
     np.add.at(step, (np.arange(cells)[:, None], world.after), policy)
-    return np.linalg.solve(np.eye(cells) - GAMMA * step, (policy * world.reward).sum(axis=1))
+    return np.linalg.solve(np.eye(cells) - _GAMMA * step, (policy * world.reward).sum(axis=1))
 
 
-def action_values(world: World, values: Floats) -> Floats:
-    return world.reward + GAMMA * values[world.after]
+def _action_values(world: _World, values: Floats) -> Floats:
+    return world.reward + _GAMMA * values[world.after]
 
 
 def greedy(q: Floats) -> Floats:
     """The policy that takes the first action of highest value, up to rounding."""
-    first = (q >= q.max(axis=1, keepdims=True) - ROUNDING).argmax(axis=1)
-    return np.eye(len(MOVES))[first]
+    first = (q >= q.max(axis=1, keepdims=True) - _ROUNDING).argmax(axis=1)
+    return np.eye(len(_MOVES))[first]
 
 
-def optimal(world: World, policy: Floats) -> Floats:
+def optimal(world: _World, policy: Floats) -> Floats:
     while True:
-        better = greedy(action_values(world, evaluate(world, policy)))
+        better = greedy(_action_values(world, evaluate(world, policy)))
         if (better == policy).all():
             return policy
         policy = better
 
 
-def policies(world: World) -> dict[str, Floats]:
-    random = np.full(world.after.shape, 1 / len(MOVES))
-    one = greedy(action_values(world, evaluate(world, random)))
-    return dict(zip(POLICIES, (random, one, optimal(world, one)), strict=True))
+def policies(world: _World) -> dict[str, Floats]:
+    random = np.full(world.after.shape, 1 / len(_MOVES))
+    one = greedy(_action_values(world, evaluate(world, random)))
+    return dict(zip(_POLICIES, (random, one, optimal(world, one)), strict=True))
 
 
-def arrives(world: World, policy: Floats, start: int = 0) -> bool:
+def arrives(world: _World, policy: Floats, start: int = 0) -> bool:
     """Whether a policy without chance reaches the goal."""
     place = start
     for _ in range(len(policy)):
@@ -117,15 +117,15 @@ def layout_rows(layouts: Sequence[Sequence[str]], trap: float) -> list[Row]:
         own = policies(world)
         if not arrives(world, own["optimal"]):
             continue
-        random, one, best = (float(evaluate(world, own[name])[0]) for name in POLICIES)
-        found["close"].append(one >= NEAR * best)
-        found["optimal"].append(one >= best - ROUNDING)
+        random, one, best = (float(evaluate(world, own[name])[0]) for name in _POLICIES)
+        found["close"].append(one >= _NEAR * best)
+        found["optimal"].append(one >= best - _ROUNDING)
         found["reaches"].append(arrives(world, own["one step"]))
         found["random_below_0"].append(random < 0)
     return [Row(0, name, float(np.mean(each)), len(each)) for name, each in found.items()]
 
 
-def policy_rows(world: World, policy: Floats, best: Floats) -> list[Row]:
+def _policy_rows(world: _World, policy: Floats, best: Floats) -> list[Row]:
     values = evaluate(world, policy)
     free = np.arange(len(values)) != world.goal
     certain = policy.max(axis=1) == 1
@@ -140,7 +140,7 @@ def policy_rows(world: World, policy: Floats, best: Floats) -> list[Row]:
     summary = {
         "start": (float(values[0]), 1),
         "mean": (float(values[free].mean()), n),  # over cells other than the goal
-        "below_optimal": (float((short > ROUNDING).sum()), n),  # cells
+        "below_optimal": (float((short > _ROUNDING).sum()), n),  # cells
         "worst": (float(short[worst]), n),  # largest loss in a cell
         "worst/share": (float(short[worst] / best[free][worst]), n),  # of the optimal value there
     }
@@ -152,21 +152,21 @@ def run(scale: str = "desk", seed: int = 0) -> list[Run]:
     world = build(LAYOUT)
     own = policies(world)
     best = evaluate(world, own["optimal"])
-    spec: dict[str, Any] = {"experiment": "gridworld", "gamma": GAMMA, "goal": GOAL}
+    spec: dict[str, Any] = {"experiment": "gridworld", "gamma": _GAMMA, "goal": _GOAL}
     facts = {"question": QUESTION, "layout": list(LAYOUT), "start": "upper left"}
     facts["note"] = "our own layout, picked among random ones; the paper's is not in its text"
     runs = []
     for name, policy in own.items():
-        content = {**spec, "trap": TRAP, "layout": list(LAYOUT), "policy": name}
+        content = {**spec, "trap": _TRAP, "layout": list(LAYOUT), "policy": name}
         job = f"gridworld/{name.replace(' ', '-')}"
-        runs.append(Run(job, content, facts, policy_rows(world, policy, best)))
+        runs.append(Run(job, content, facts, _policy_rows(world, policy, best)))
     rng = np.random.default_rng(seed)  # the same layouts for every reward of traps
-    cells = np.where(rng.random((LAYOUTS[scale], *world.shape)) < TRAPS, "T", ".")
+    cells = np.where(rng.random((_LAYOUTS[scale], *world.shape)) < _TRAPS, "T", ".")
     cells[:, 0, 0], cells[:, -1, -1] = "S", "G"
     layouts = [["".join(row) for row in layout] for layout in cells]
-    drawn = {"trap_share": TRAPS, "shape": list(world.shape), "seed": seed}
-    for trap in TRAP_REWARDS:
+    drawn = {"trap_share": _TRAPS, "shape": list(world.shape), "seed": seed}
+    for trap in _TRAP_REWARDS:
         content = {**spec, **drawn, "layouts": len(layouts), "trap": trap}
-        about, rows = {"question": QUESTION, "near": NEAR}, layout_rows(layouts, trap)
+        about, rows = {"question": QUESTION, "near": _NEAR}, layout_rows(layouts, trap)
         runs.append(Run(f"gridworld/layouts/trap={trap:g}", content, about, rows))
     return runs

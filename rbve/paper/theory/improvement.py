@@ -25,27 +25,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rbve.paper.theory import check_scale, exact
-from rbve.paper.theory.exact import MDP, Gap, Outcome, Policy
-from rbve.paper.theory.families import ACTIONS, FAMILIES, PREMISES, STATES, Example, Family, draw
+from rbve.paper.theory import _exact as exact
+from rbve.paper.theory import check_scale
+from rbve.paper.theory._exact import MDP, Gap, Outcome, Policy
+from rbve.paper.theory._families import ACTIONS, FAMILIES, PREMISES, STATES, Example, Family, draw
 from rbve.rows import Row, Run
 
 QUESTION = "Where is one greedy step on the values of the behaviour an optimal policy?"
-GAMMAS = tuple(Fraction(k, 1000) for k in (10, 100, 250, 500, 750, 900, 950, 990, 999))
+_GAMMAS = tuple(Fraction(k, 1000) for k in (10, 100, 250, 500, 750, 900, 950, 990, 999))
 LONGEST = {"quick": 20, "desk": 50}  # states of a chain
-LARGEST = {"quick": 4, "desk": 8}  # cells of a grid's side
-ANY_GOAL = {"quick": 4, "desk": 5}  # sides of grids with any goal
-WALLED, WALLED_SIDE = {"quick": 40, "desk": 300}, 7  # grids with walls
-WALLED_GAMMAS = (Fraction(9, 10), Fraction(99, 100))
-MEMBERS = {"quick": 100, "desk": 1000}  # processes of each family of the lemma
-GRID_GAMMAS = tuple(Fraction(k, 100) for k in (10, 50, 90, 99))
-BIASES = tuple(Fraction(k, 10) for k in (1, 3, 7, 9))  # chances of going right
-WALLS = 0.25  # chance of a wall in a cell
-SECOND = Fraction(1, 2)  # what the left end pays where it pays
+_LARGEST = {"quick": 4, "desk": 8}  # cells of a grid's side
+_ANY_GOAL = {"quick": 4, "desk": 5}  # sides of grids with any goal
+_WALLED, _WALLED_SIDE = {"quick": 40, "desk": 300}, 7  # grids with walls
+_WALLED_GAMMAS = (Fraction(9, 10), Fraction(99, 100))
+_MEMBERS = {"quick": 100, "desk": 1000}  # processes of each family of the lemma
+_GRID_GAMMAS = tuple(Fraction(k, 100) for k in (10, 50, 90, 99))
+_BIASES = tuple(Fraction(k, 10) for k in (1, 3, 7, 9))  # chances of going right
+_WALLS = 0.25  # chance of a wall in a cell
+_SECOND = Fraction(1, 2)  # what the left end pays where it pays
 
-Cell = tuple[int, int]
-LINE: tuple[Cell, ...] = ((0, -1), (0, 1))  # left, right
-PLANE: tuple[Cell, ...] = (*LINE, (-1, 0), (1, 0))  # and up, down
+_Cell = tuple[int, int]
+_LINE: tuple[_Cell, ...] = ((0, -1), (0, 1))  # left, right
+_PLANE: tuple[_Cell, ...] = (*_LINE, (-1, 0), (1, 0))  # and up, down
 
 
 class Check(NamedTuple):
@@ -59,7 +60,7 @@ class Check(NamedTuple):
 
 
 def walk(
-    cells: Sequence[Cell], pays: dict[Cell, Fraction], steps: Sequence[Cell], gamma: Fraction
+    cells: Sequence[_Cell], pays: dict[_Cell, Fraction], steps: Sequence[_Cell], gamma: Fraction
 ) -> MDP:
     """Moves between neighbours; off the cells is staying. Every exit of a cell pays its reward."""
     index = {cell: k for k, cell in enumerate(cells)}
@@ -73,14 +74,14 @@ def walk(
 
 def chain(count: int, gamma: Fraction, left: Fraction = Fraction(0)) -> MDP:
     cells = [(0, k) for k in range(count)]
-    return walk(cells, {(0, 0): left, (0, count - 1): Fraction(1)}, LINE, gamma)
+    return walk(cells, {(0, 0): left, (0, count - 1): Fraction(1)}, _LINE, gamma)
 
 
-def grid(cells: Sequence[Cell], goal: Cell, gamma: Fraction) -> MDP:
-    return walk(cells, {goal: Fraction(1)}, PLANE, gamma)
+def grid(cells: Sequence[_Cell], goal: _Cell, gamma: Fraction) -> MDP:
+    return walk(cells, {goal: Fraction(1)}, _PLANE, gamma)
 
 
-def rectangle(rows: int, columns: int) -> list[Cell]:
+def rectangle(rows: int, columns: int) -> list[_Cell]:
     return list(product(range(rows), range(columns)))
 
 
@@ -137,7 +138,7 @@ def job(name: str, words: str, checks: Sequence[Check], rows: Iterable[Row], **s
     return Run(f"improvement/{name}", content, facts, [*rows, *summary(checks)])
 
 
-def over_gammas(
+def _over_gammas(
     name: str, words: str, sizes: Sequence[int], gammas: Sequence[Fraction], make: Any
 ) -> Run:
     """A family by size and γ, its margins as rows: step is the size."""
@@ -159,58 +160,58 @@ def chains(scale: str) -> list[Run]:
     some = sizes[::4]
     biased = [
         check_discounted(mdp, [[1 - right, right]] * size)
-        for size, gamma, right in product(some, GAMMAS, BIASES)
+        for size, gamma, right in product(some, _GAMMAS, _BIASES)
         for mdp in [chain(size, gamma)]
     ]
-    leaning = {"right": [float(right) for right in BIASES], "sizes": list(some)}
-    leaning["gammas"] = [float(gamma) for gamma in GAMMAS]
-    paid = partial(chain, left=SECOND)
+    leaning = {"right": [float(right) for right in _BIASES], "sizes": list(some)}
+    leaning["gammas"] = [float(gamma) for gamma in _GAMMAS]
+    paid = partial(chain, left=_SECOND)
     return [
-        over_gammas("chain", "chain, uniform behaviour", sizes, GAMMAS, chain),
+        _over_gammas("chain", "chain, uniform behaviour", sizes, _GAMMAS, chain),
         job("chain/biased", "chain, behaviour leans left or right", biased, [], **leaning),
-        over_gammas("chain/left-pays", "chain whose left end pays ½", some, GAMMAS, paid),
+        _over_gammas("chain/left-pays", "chain whose left end pays ½", some, _GAMMAS, paid),
     ]
 
 
 def grids(scale: str, seed: int) -> list[Run]:
-    sides = range(2, LARGEST[scale] + 1)
+    sides = range(2, _LARGEST[scale] + 1)
 
     def corner(side: int, gamma: Fraction) -> MDP:
         return grid(rectangle(side, side), (side - 1, side - 1), gamma)
 
-    shapes = [(r, c) for r, c in product(range(2, ANY_GOAL[scale] + 1), repeat=2) if r <= c]
+    shapes = [(r, c) for r, c in product(range(2, _ANY_GOAL[scale] + 1), repeat=2) if r <= c]
     anywhere = [
         check_discounted(grid(rectangle(*shape), goal, gamma))
-        for shape, gamma in product(shapes, GRID_GAMMAS)
+        for shape, gamma in product(shapes, _GRID_GAMMAS)
         for goal in rectangle(*shape)
     ]
-    gammas = [float(gamma) for gamma in GRID_GAMMAS]
+    gammas = [float(gamma) for gamma in _GRID_GAMMAS]
     spec = {"shapes": [list(shape) for shape in shapes], "gammas": gammas}
     return [
-        over_gammas("grid/corner", "square grid, goal in a corner", sides, GRID_GAMMAS, corner),
+        _over_gammas("grid/corner", "square grid, goal in a corner", sides, _GRID_GAMMAS, corner),
         job("grid/any-goal", "rectangles, goal in any cell", anywhere, [], **spec),
-        *(walled(gamma, scale, seed) for gamma in WALLED_GAMMAS),
+        *(_walled(gamma, scale, seed) for gamma in _WALLED_GAMMAS),
     ]
 
 
-def walled(gamma: Fraction, scale: str, seed: int) -> Run:
+def _walled(gamma: Fraction, scale: str, seed: int) -> Run:
     rng = np.random.default_rng(seed)  # the same grids for every γ
-    layouts = [walls(rng, WALLED_SIDE) for _ in range(WALLED[scale])]
+    layouts = [walls(rng, _WALLED_SIDE) for _ in range(_WALLED[scale])]
     checks = [check_discounted(grid(cells, goal, gamma)) for cells, goal in layouts]
     name = f"grid/walls/gamma={float(gamma):g}"
     words = f"grid with walls, goal in a corner, γ = {float(gamma):g}"
-    spec = {"side": WALLED_SIDE, "wall_share": WALLS, "gamma": float(gamma), "seed": seed}
+    spec = {"side": _WALLED_SIDE, "wall_share": _WALLS, "gamma": float(gamma), "seed": seed}
     return job(name, words, checks, [], **spec)
 
 
-def walls(rng: np.random.Generator, side: int) -> tuple[list[Cell], Cell]:
+def walls(rng: np.random.Generator, side: int) -> tuple[list[_Cell], _Cell]:
     """Free cells that can reach the goal in the corner, at least two thirds of all."""
     goal = (side - 1, side - 1)
     while True:
-        free = {cell for cell in rectangle(side, side) if cell == goal or rng.random() >= WALLS}
+        free = {cell for cell in rectangle(side, side) if cell == goal or rng.random() >= _WALLS}
         reached = {goal}
         while True:
-            more = reached | {(r + dr, c + dc) for r, c in reached for dr, dc in PLANE} & free
+            more = reached | {(r + dr, c + dc) for r, c in reached for dr, dc in _PLANE} & free
             if more == reached:
                 break
             reached = more
@@ -221,7 +222,7 @@ def walls(rng: np.random.Generator, side: int) -> tuple[list[Cell], Cell]:
 def ending(name: str, family: Family, scale: str, seed: int) -> Run:
     # A stream per family: adding one leaves the others as they were.
     rng = np.random.default_rng([seed, *name.encode()])
-    checks = [check_ending(draw(family, rng)) for _ in range(MEMBERS[scale])]
+    checks = [check_ending(draw(family, rng)) for _ in range(_MEMBERS[scale])]
     broken = None if family.broken is None else PREMISES[family.broken]
     sizes = {"states": list(STATES), "actions": list(ACTIONS)}
     return job(f"end/{name}", family.words, checks, [], broken=broken, seed=seed, **sizes)

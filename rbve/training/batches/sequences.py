@@ -39,7 +39,7 @@ NUMBERS = Packed(
 )
 
 
-class SequencePlan(NamedTuple):
+class _SequencePlan(NamedTuple):
     """The shape of sequences; all of them are equally long."""
 
     burn_in: int  # rows that warm the memory up
@@ -52,14 +52,14 @@ class SequencePlan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SequenceItems:
+class _SequenceItems:
     """Sequences of one shape (Items). Batches are flat, time before batch."""
 
     obs_shape: tuple[int, ...]
     actions: int
     masked: bool
     pixels: bool  # frames are bytes
-    plan: SequencePlan
+    plan: _SequencePlan
 
     averaged = True
 
@@ -137,11 +137,11 @@ class SequenceItems:
 
 
 @dataclass(frozen=True)
-class SequenceColumns:
+class _SequenceColumns:
     dataset: Dataset
     items: np.ndarray  # (N, 3) int64, as in a Store; the first row may lie before the data
     numbers: np.ndarray  # (R, len(NUMBERS)) int32
-    plan: SequencePlan
+    plan: _SequencePlan
 
     @property
     def decisions(self) -> int:
@@ -195,17 +195,17 @@ class SequenceColumns:
 
 def sequence_plan(
     datasets: Sequence[Dataset], sequence: int, burn_in: int, n_step: int
-) -> SequencePlan:
+) -> _SequencePlan:
     """`sequence` rows a window, or with 0 whole episodes: the longest decides."""
     if not sequence:
-        return SequencePlan(0, max(map(longest_episode, datasets)), 0)
+        return _SequencePlan(0, max(map(longest_episode, datasets)), 0)
     rows = max(len(data.action) for data in datasets)
     if max(sequence, burn_in) > rows:
         raise ValueError(
             f"windows of {sequence:,} steps after {burn_in:,} to warm up do not fit the data, "
             f"{rows:,} rows in all; give less, or leave --sequence out for whole episodes"
         )
-    return SequencePlan(burn_in, sequence, n_step)
+    return _SequencePlan(burn_in, sequence, n_step)
 
 
 def longest_episode(data: Dataset) -> int:
@@ -213,19 +213,19 @@ def longest_episode(data: Dataset) -> int:
     return int(np.diff(data.offsets).max())
 
 
-def sequence_items(data: Dataset, plan: SequencePlan) -> SequenceItems:
+def sequence_items(data: Dataset, plan: _SequencePlan) -> _SequenceItems:
     if not data.complete.all():
         raise ValueError(
             "a network with memory learns from whole episodes, and this data holds fragments of "
             "episodes; train without memory"
         )
     masked, pixels = data.legal is not None, has_pixels(data)
-    return SequenceItems(input_shape(data, 1), data.num_actions, masked, pixels, plan)
+    return _SequenceItems(input_shape(data, 1), data.num_actions, masked, pixels, plan)
 
 
 def sequence_columns(
-    data: Dataset, view: View, bootstrap: Bootstrap, sequence: int, plan: SequencePlan
-) -> SequenceColumns:
+    data: Dataset, view: View, bootstrap: Bootstrap, sequence: int, plan: _SequencePlan
+) -> _SequenceColumns:
     """The sequences of a dataset that hold something to train on."""
     first = first_rows(data) == np.arange(len(data.action))
     columns = transitions(data, view, bootstrap)._asdict()
@@ -250,7 +250,7 @@ def sequence_columns(
         items = packs(data.offsets, longest_episode(data))
     # A stretch whose every row weighs nothing would make an empty batch.
     total = np.concatenate([[0], np.cumsum(trains, dtype=np.int64)])
-    return SequenceColumns(data, items[total[items[:, 2]] > total[items[:, 1]]], numbers, plan)
+    return _SequenceColumns(data, items[total[items[:, 2]] > total[items[:, 1]]], numbers, plan)
 
 
 def packs(offsets: np.ndarray, longest: int) -> np.ndarray:

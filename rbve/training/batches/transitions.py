@@ -123,7 +123,7 @@ def _heads_at(target: Any, obs: Array, key: Array) -> Head:
 
 
 @dataclass(frozen=True)
-class TransitionColumns:
+class _TransitionColumns:
     """The transitions of one dataset (Columns)."""
 
     dataset: Dataset
@@ -181,7 +181,7 @@ def transition_items(data: Dataset, stack: int) -> TransitionItems:
 
 def transition_columns(
     data: Dataset, view: View, bootstrap: Bootstrap, stack: int
-) -> TransitionColumns:
+) -> _TransitionColumns:
     """The transitions of a dataset that can be trained on."""
     columns = transitions(data, view, bootstrap)
     if len(columns.row) == 0:
@@ -190,4 +190,4 @@ def transition_columns(
             "one truncated step without a next logged action"
         )
     numbers = NUMBERS.pack(**columns._asdict(), first_row=first_rows(data)[columns.row])
-    return TransitionColumns(data, numbers, stack)
+    return _TransitionColumns(data, numbers, stack)

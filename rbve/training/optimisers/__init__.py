@@ -17,10 +17,10 @@ from jax.flatten_util import ravel_pytree
 from rbve.registry import Registry
 from rbve.types import Array, Tree
 
-OPTIMISERS = Registry("optimiser", __name__, __file__)
+_OPTIMISERS = Registry("optimiser", __name__, __file__)
 
 
-class Optimiser(NamedTuple):
+class _Optimiser(NamedTuple):
     init: Callable[[Array], Tree]  # weights -> state
     step: Callable[[Array, Array, Tree, Array], tuple[Array, Tree]]
     # (weights, gradient, state, learning rate) -> (weights, state)
@@ -28,12 +28,12 @@ class Optimiser(NamedTuple):
 
 def make_optimiser(
     chosen: str | Callable[..., Any], options: Any, unravel: Callable[[Array], Any]
-) -> Optimiser:
+) -> _Optimiser:
     """The optimiser of a file here by name, or the function `optimiser` of an algorithm's own.
     `unravel` is from a vector of weights to the network."""
     flat, factory = False, chosen
     if isinstance(factory, str):
-        module = OPTIMISERS.load(factory)
+        module = _OPTIMISERS.load(factory)
         flat, factory = getattr(module, "FLAT", False), module.optimiser
     make = factory(options)
     shaped = (lambda vector: vector) if flat else unravel
@@ -47,4 +47,4 @@ def make_optimiser(
         moved = optax.apply_updates(weights, updates)
         return moved if flat else ravel_pytree(moved)[0], state
 
-    return Optimiser(init, step)
+    return _Optimiser(init, step)

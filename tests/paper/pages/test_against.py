@@ -8,8 +8,8 @@ import pytest
 from support.studies import finals_of, make_run, scored, study_of
 
 from rbve.paper import experiments
+from rbve.paper._pages.figures import against, training
 from rbve.paper.finals import finals
-from rbve.paper.pages.figures import against, training
 from rbve.rows import Row
 
 

@@ -12,8 +12,8 @@ from support.studies import write_store
 from rbve import cli
 from rbve.paper import experiments
 from rbve.paper import reproduce as study
+from rbve.paper._pages.command import command, settings
 from rbve.paper.experiments import Data, Experiment, Scale
-from rbve.paper.pages.command import command, settings
 from rbve.spec import Spec
 
 TINY = Scale(datasets=2, steps=40, episodes=0.005, settings=5, evaluations=2)

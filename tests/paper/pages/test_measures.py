@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rbve.paper.pages import measures
+from rbve.paper._pages import measures
 
 
 def test_scores_are_averaged_as_they_are():

@@ -7,8 +7,8 @@ import math
 import pytest
 from support.studies import finals_of, make_run, scored, study_of
 
-from rbve.paper.pages.figures import over_problems, scores
-from rbve.paper.pages.gather import OTHERS, results
+from rbve.paper._pages.figures import over_problems, scores
+from rbve.paper._pages.gather import OTHERS, results
 from rbve.rows import Row
 
 # On dataset 0 the first setting shines, elsewhere it fails.

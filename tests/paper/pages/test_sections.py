@@ -10,11 +10,11 @@ import pytest
 from support.studies import make_run, scored, write_study
 
 from rbve import rows
+from rbve.paper._pages import datasets, theory
+from rbve.paper._pages.gather import gather
+from rbve.paper._pages.overview import sections
+from rbve.paper._pages.theory import divergence, improvement
 from rbve.paper.audits import FILE
-from rbve.paper.pages import datasets, theory
-from rbve.paper.pages.gather import gather
-from rbve.paper.pages.overview import sections
-from rbve.paper.pages.theory import divergence, improvement
 from rbve.report import page
 from rbve.rows import Row, Run
 

@@ -4,8 +4,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rbve.paper.theory import exact, families
-from rbve.paper.theory.exact import END, MDP, Outcome
+from rbve.paper.theory import _exact as exact
+from rbve.paper.theory import _families as families
+from rbve.paper.theory._exact import END, MDP, Outcome
 
 F = Fraction
 HALF = F(1, 2)

@@ -4,9 +4,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rbve.paper.theory import exact, families, improvement
-from rbve.paper.theory.exact import END, MDP, Outcome
-from rbve.paper.theory.families import FAMILIES, Example
+from rbve.paper.theory import _exact as exact
+from rbve.paper.theory import _families as families
+from rbve.paper.theory import improvement
+from rbve.paper.theory._exact import END, MDP, Outcome
+from rbve.paper.theory._families import FAMILIES, Example
 from rbve.paper.theory.improvement import check_discounted, check_ending, summary
 
 F = Fraction

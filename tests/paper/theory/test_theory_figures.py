@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from rbve import rows
-from rbve.paper.pages.theory import divergence, gridworld, improvement, page_of, pictures, wilson
+from rbve.paper._pages.theory import divergence, gridworld, improvement, page_of, pictures, wilson
 from rbve.paper.theory import keyed, numbered
 from rbve.report import figure
 from rbve.report.chart import Chart

@@ -33,12 +33,12 @@ METHODS = {
 
 Method = str | Pick  # by its name in METHODS, or with settings of its own
 Methods = Iterable[str] | Mapping[str, Pick]
-Pair = tuple[Method, Method]
-Pairs = Mapping[str, Pair]  # what is compared, by its name
+_Pair = tuple[Method, Method]
+Pairs = Mapping[str, _Pair]  # what is compared, by its name
 Where = Callable[[Problem], bool]
-Kinds = tuple[Problem, Problem]  # of data: what is compared with what
-Data = Where | Sequence[Kinds]  # Where: each kind of data with itself
-Gaps = dict[str, Floats]  # recordings of one kind -> a difference for each
+_Kinds = tuple[Problem, Problem]  # of data: what is compared with what
+Data = Where | Sequence[_Kinds]  # Where: each kind of data with itself
+_Gaps = dict[str, Floats]  # recordings of one kind -> a difference for each
 
 
 def pick(method: Method) -> Pick:
@@ -76,7 +76,7 @@ def problems(finals: Finals, where: Where) -> list[Problem]:
     return sorted({each.problem for each in finals if where(each.problem)}, key=lambda p: p.label)
 
 
-def matched(finals: Finals, there: Where, here: Where) -> list[Kinds]:
+def matched(finals: Finals, there: Where, here: Where) -> list[_Kinds]:
     """Two kinds of data each, of one environment."""
     pairs = product(problems(finals, there), problems(finals, here))
     return [(first, second) for first, second in pairs if first.env == second.env]
@@ -90,7 +90,7 @@ def differences(
     return {name: mean_interval(each) for name, each in tasks.items() if each}
 
 
-def gaps(finals: Finals, pair: Pair, data: Data, quantity: Quantity = NORMALISED_SCORE) -> Gaps:
+def gaps(finals: Finals, pair: _Pair, data: Data, quantity: Quantity = NORMALISED_SCORE) -> _Gaps:
     """The first method on the first kind of data − the second on the second."""
     kinds = [(kind, kind) for kind in problems(finals, data)] if callable(data) else data
     measure, scale = quantity
@@ -102,16 +102,16 @@ def gaps(finals: Finals, pair: Pair, data: Data, quantity: Quantity = NORMALISED
 
 
 def excess(
-    finals: Finals, pair: Pair, kinds: Sequence[Kinds], fold: Callable[[Floats], Floats]
-) -> Gaps:
+    finals: Finals, pair: _Pair, kinds: Sequence[_Kinds], fold: Callable[[Floats], Floats]
+) -> _Gaps:
     """How much more the first's score changes between kinds of data than the second's."""
     parts = [(both, [values(finals, *each) for each in product(pair, both)]) for both in kinds]
     return _by_recording(parts, lambda a, b, c, d: fold(a - b) - fold(c - d))
 
 
 def _by_recording(
-    parts: Iterable[tuple[Kinds, Sequence[dict[int, float]]]], combine: Callable[..., Floats]
-) -> Gaps:
+    parts: Iterable[tuple[_Kinds, Sequence[dict[int, float]]]], combine: Callable[..., Floats]
+) -> _Gaps:
     """One number for each recording, the mean over what was kept of it.
 
     Shares of one recording are not independent, and resampling takes them to be.

@@ -7,11 +7,11 @@ from typing import Any
 from markupsafe import Markup
 
 from rbve.paper import printed as paper
+from rbve.paper._pages import render
+from rbve.paper._pages.gather import Study, by_problem
 from rbve.paper.audits import read_audits
 from rbve.paper.finals import Problem, final_of
 from rbve.paper.frames import read_strips
-from rbve.paper.pages import render
-from rbve.paper.pages.gather import Study, by_problem
 from rbve.report.page import Section
 from rbve.report.render import Cell, filter_table
 from rbve.report.statistics import finite
@@ -21,8 +21,8 @@ COLUMNS = (
     "data", "datasets", "episodes, of recorded", "paper's", "transitions", "paper's",
     "mean length", "paper's", "behaviour return", "random", "online agent's best",
 )  # fmt: skip
-RETURNS = ("behaviour", "random", "reference")  # the last COLUMNS
-AUDITED: dict[str, Callable[[str, Mapping[str, Any]], Cell]] = {
+_RETURNS = ("behaviour", "random", "reference")  # the last COLUMNS
+_AUDITED: dict[str, Callable[[str, Mapping[str, Any]], Cell]] = {
     "dataset": lambda name, _: name,
     "verdict": lambda _, audit: audit["verdict"],
     "findings": lambda _, audit: "; ".join(f["name"] for f in audit["findings"]) or "none",
@@ -52,9 +52,9 @@ def section(study: Study) -> Section:
     files = {f"frames-{name}.png": png for name, png in strips.items()}
     audits = {name: each for path in study.paths for name, each in read_audits(path).items()}
     verdicts = [str(each["verdict"]) for each in audits.values()]
-    cells = [tuple(cell(*each) for cell in AUDITED.values()) for each in audits.items()]
+    cells = [tuple(cell(*each) for cell in _AUDITED.values()) for each in audits.items()]
     details = [_detail(name, each) for name, each in audits.items()]
-    table = filter_table("audits", tuple(AUDITED), cells, ("verdict",), "audits", details)
+    table = filter_table("audits", tuple(_AUDITED), cells, ("verdict",), "audits", details)
     after = render(
         "audits.jinja",
         frames={name: b64encode(png).decode() for name, png in strips.items()},
@@ -92,7 +92,7 @@ def _cells(problem: Problem, facts: Sequence[Mapping[str, Any]]) -> tuple[str, .
         theirs["transitions"],
         _spread(list(transitions / episodes)) if len(episodes) == len(transitions) else ABSENT,
         theirs["length"],
-        *(_spread([each.get(f"{name}_return") for each in facts]) for name in RETURNS),
+        *(_spread([each.get(f"{name}_return") for each in facts]) for name in _RETURNS),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rbve.paper.pages.theory import estimated, share
+from rbve.paper._pages.theory import estimated, share
 from rbve.paper.theory import keyed, numbered
 from rbve.report import marks
 from rbve.report.chart import Chart, Panel, Point, Series
@@ -13,13 +13,13 @@ from rbve.report.figure import INK, Entry, Figure, Spec
 from rbve.report.labels import METHODS
 from rbve.rows import Run
 
-Q_COLOUR = METHODS["dqn"][1]
-PICKED = "#D62410"
-FITS = {"mlp": ("network", Q_COLOUR), "cubic": ("cubic", "#AA4499")}
-LINES = {"true_q": ("true Q", INK), "fitted": ("fitted", Q_COLOUR)}
-STATES = 3  # shown
-FIELDS = ("state", "action", "true_q", "fitted", "observed", "picked")
-STAR = "M0,-1L.22,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.22,-.31Z"
+_Q_COLOUR = METHODS["dqn"][1]
+_PICKED = "#D62410"
+_FITS = {"mlp": ("network", _Q_COLOUR), "cubic": ("cubic", "#AA4499")}
+_LINES = {"true_q": ("true Q", INK), "fitted": ("fitted", _Q_COLOUR)}
+_STATES = 3  # shown
+_FIELDS = ("state", "action", "true_q", "fitted", "observed", "picked")
+_STAR = "M0,-1L.22,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.22,-.31Z"
 
 
 def answer(runs: Sequence[Run]) -> str:
@@ -27,7 +27,7 @@ def answer(runs: Sequence[Run]) -> str:
         return f"{np.mean(list(numbered(run, f'{metric}/').values())):.0%}"
 
     parts = []
-    for name, (words, _) in FITS.items():
+    for name, (words, _) in _FITS.items():
         own = [run for run in runs if run.spec["approximator"] == name]
         if own:
             few, many = (f(own, key=lambda run: run.spec["observed"]) for f in (min, max))
@@ -88,7 +88,7 @@ def _by_fit(
 
     return tuple(
         Series(f"{label}, {words}", colour, points(name, metric), dash=dash)
-        for name, (label, colour) in FITS.items()
+        for name, (label, colour) in _FITS.items()
         for dash, (metric, words) in enumerate(metrics.items())
     )
 
@@ -98,18 +98,18 @@ def fits(runs: Sequence[Run]) -> Figure:
     shown = next(
         run for run in runs if run.spec["approximator"] == "mlp" and keyed(run, "example/0/q/")
     )
-    rows = [row for state in range(STATES) for row in _fit_rows(shown, state)]
+    rows = [row for state in range(_STATES) for row in _fit_rows(shown, state)]
     return Figure(
         name="theory-extrapolation-fits",
         title="Over-estimation from extrapolation",
         note=f"Network fitted to {shown.spec['observed']} of {shown.spec['actions']} actions, the "
-        f"first n = {STATES} random states as they came. Black dot: observed action; star: picked "
+        f"first n = {_STATES} random states as they came. Black dot: observed action; star: picked "
         "by the maximum; red line: its error; dotted: true maximum. σ: deviation of Q over the "
         "actions.",
-        spec=marks.side_by_side([_fit_view(rows, state) for state in range(STATES)]),
+        spec=marks.side_by_side([_fit_view(rows, state) for state in range(_STATES)]),
         rows=rows,
-        columns={name: name for name in FIELDS},
-        legend=tuple(Entry(name, colour, line=True) for name, colour in LINES.values()),
+        columns={name: name for name in _FIELDS},
+        legend=tuple(Entry(name, colour, line=True) for name, colour in _LINES.values()),
     )
 
 
@@ -120,20 +120,20 @@ def _fit_rows(run: Run, state: int) -> list[dict[str, float]]:
     )
     picked = int(np.argmax(fitted))
     return [
-        dict(zip(FIELDS, (state, *values, int(seen), int(k == picked)), strict=True))
+        dict(zip(_FIELDS, (state, *values, int(seen), int(k == picked)), strict=True))
         for k, (*values, seen) in enumerate(zip(a, q, fitted, observed, strict=True))
     ]
 
 
 def _fit_view(rows: Sequence[dict[str, float]], state: int) -> Spec:
-    values = [row[name] for row in rows for name in LINES]
+    values = [row[name] for row in rows for name in _LINES]
     room = 0.06 * (max(values) - min(values))
     span: Spec = {"domain": [min(values) - room, max(values) + room]}
     x = marks.measure("action", "action", grid=False)
     x["axis"]["values"] = [-1, 0, 1]
-    true_q, fitted = (marks.measure(name, "value, σ", grid=False, **span) for name in LINES)
+    true_q, fitted = (marks.measure(name, "value, σ", grid=False, **span) for name in _LINES)
     look = {"orient": "top", "title": None, "symbolType": "stroke", "symbolSize": 250}
-    colour = marks.colours(dict(LINES.values()), legend={**look, "symbolStrokeWidth": 2.5})
+    colour = marks.colours(dict(_LINES.values()), legend={**look, "symbolStrokeWidth": 2.5})
     best = max(row["true_q"] for row in rows if row["state"] == state)
 
     def line(name: str, y: Spec, width: float) -> Spec:
@@ -147,15 +147,15 @@ def _fit_view(rows: Sequence[dict[str, float]], state: int) -> Spec:
         name = f"points-{where.partition(' ')[0]}-{where[-1]}"
         return marks.layer(mark, {"x": x, "y": y}, where=f"datum.{where}", name=name)
 
-    error = {"x": x, "y": true_q, "y2": {"field": "fitted"}, "color": {"value": PICKED}}
+    error = {"x": x, "y": true_q, "y2": {"field": "fitted"}, "color": {"value": _PICKED}}
     return marks.view(
         [
             marks.rule(best, "y", true_q),
             line("true Q", true_q, 1.2),
             line("fitted", fitted, 1.8),
-            points(fitted, "observed == 0", size=9, color=Q_COLOUR),
+            points(fitted, "observed == 0", size=9, color=_Q_COLOUR),
             marks.layer({"type": "rule", "strokeWidth": 1.6}, error, where="datum.picked == 1"),
-            points(fitted, "picked == 1", size=330, color=PICKED, shape=STAR),
+            points(fitted, "picked == 1", size=330, color=_PICKED, shape=_STAR),
             points(true_q, "observed == 1", size=34, color=INK),
         ],
         f"state {state + 1}",

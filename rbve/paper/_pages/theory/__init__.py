@@ -12,8 +12,8 @@ from typing import Any
 
 from rbve import registry
 from rbve.paper import experiments
-from rbve.paper.pages import render
-from rbve.paper.pages.gather import Study
+from rbve.paper._pages import render
+from rbve.paper._pages.gather import Study
 from rbve.report import statistics
 from rbve.report.chart import Chart, Point, figure_of
 from rbve.report.page import Section

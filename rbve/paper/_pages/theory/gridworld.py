@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rbve.paper.pages.measures import span
-from rbve.paper.pages.theory import share
+from rbve.paper._pages.measures import span
+from rbve.paper._pages.theory import share
 from rbve.paper.theory import keyed
 from rbve.report import marks
 from rbve.report.chart import Chart, Panel, Series
@@ -12,17 +12,17 @@ from rbve.report.figure import Figure, Spec, minus
 from rbve.report.table import number
 from rbve.rows import Run
 
-ACTIONS = ("left", "right", "up", "down")
-ANGLES = (270, 90, 0, 180)  # of ACTIONS, clockwise from up
-POLICIES = {"random": "random", "one step": "one greedy step", "optimal": "optimal"}
-FIELDS = ("policy", "row", "column", "cell", "value", "action")
-SHARES = {
+_ACTIONS = ("left", "right", "up", "down")
+_ANGLES = (270, 90, 0, 180)  # of ACTIONS, clockwise from up
+_POLICIES = {"random": "random", "one step": "one greedy step", "optimal": "optimal"}
+_FIELDS = ("policy", "row", "column", "cell", "value", "action")
+_SHARES = {
     "reaches": ("one step reaches the goal", "#56B4E9", 0),
     "close": ("and has ≥ 95% of the optimal value", "#0072B2", 1),
     "optimal": ("and is optimal from the start", "#332288", 2),
 }
-LOSS = "#D62410"
-CELL = 27  # pixels
+_LOSS = "#D62410"
+_CELL = 27  # pixels
 
 
 def answer(runs: Sequence[Run]) -> str:
@@ -50,7 +50,7 @@ def policies(runs: Sequence[Run]) -> Figure:
     first, one = own["random"], own["one step"]
     trap = minus(f"{first.spec['trap']:g}")
     optimal = keyed(own["optimal"], "value/")
-    rows = [row for name in POLICIES for row in _cells(own[name], optimal)]
+    rows = [row for name in _POLICIES for row in _cells(own[name], optimal)]
     values = [row["value"] for row in rows]
     colour = {
         "field": "value",
@@ -66,9 +66,9 @@ def policies(runs: Sequence[Run]) -> Figure:
         f"exact value of the policy shown. Framed: the {one.last('below_optimal'):.0f} of "
         f"{len(optimal) - 1} cells where one step is below optimal (at worst by "
         f"{one.last('worst/share'):.0%}). No randomness: n = 1 layout.",
-        spec=marks.side_by_side([_world(own[name], name, colour) for name in POLICIES]),
+        spec=marks.side_by_side([_world(own[name], name, colour) for name in _POLICIES]),
         rows=rows,
-        columns={name: name for name in FIELDS},
+        columns={name: name for name in _FIELDS},
     )
 
 
@@ -78,13 +78,13 @@ def _cells(run: Run, optimal: Mapping[str, float]) -> list[dict[str, Any]]:
     for key, value in keyed(run, "value/").items():
         row, column = map(int, key.split("/"))
         cell, action = run.spec["layout"][row][column], int(actions[key])
-        known = (name, row, column, cell, value, ACTIONS[action] if action >= 0 else "")
+        known = (name, row, column, cell, value, _ACTIONS[action] if action >= 0 else "")
         drawn = {
             "sign": "" if cell == "." else cell,
-            "angle": ANGLES[action] if action >= 0 else None,
+            "angle": _ANGLES[action] if action >= 0 else None,
             "framed": name == "one step" and optimal[key] - value > 1e-9,
         }
-        rows.append(dict(zip(FIELDS, known, strict=True)) | drawn)
+        rows.append(dict(zip(_FIELDS, known, strict=True)) | drawn)
     return rows
 
 
@@ -98,7 +98,7 @@ def _world(run: Run, name: str, colour: Spec) -> Spec:
     pale = f"datum.value < {low + 0.6 * (high - low)} && datum.cell != 'G'"
     ink = {"color": {"condition": {"test": pale, "value": "white"}, "value": "black"}}
     goal = {"type": "rect", "fill": "white", "stroke": "black"}
-    frame = {"type": "rect", "fill": None, "stroke": LOSS, "strokeWidth": 1.6}
+    frame = {"type": "rect", "fill": None, "stroke": _LOSS, "strokeWidth": 1.6}
     arrow = {"type": "point", "shape": "arrow", "size": 130, "filled": True, "opacity": 1}
     turned = {"angle": {"field": "angle", "type": "quantitative", "scale": None}}
     start, mean = (number(run.last(metric), 2) for metric in ("start", "mean"))
@@ -107,13 +107,15 @@ def _world(run: Run, name: str, colour: Spec) -> Spec:
         [
             marks.layer({"type": "rect"}, {**at, "fill": colour}, name="points"),
             marks.layer(goal, at, where="datum.cell == 'G'"),
-            marks.layer({**frame, "width": CELL - 3, "height": CELL - 3}, at, where="datum.framed"),
+            marks.layer(
+                {**frame, "width": _CELL - 3, "height": _CELL - 3}, at, where="datum.framed"
+            ),
             marks.layer(arrow, {**at, **ink, **turned}, where="isValid(datum.angle)"),
             marks.text({**at, **ink, "text": {"field": "sign"}}, dx=-9, dy=-8, fontSize=9),
         ],
-        [POLICIES[name], f"start {start}, mean of cells {mean}"],
-        width=CELL * len(layout[0]),
-        height=CELL * len(layout),
+        [_POLICIES[name], f"start {start}, mean of cells {mean}"],
+        width=_CELL * len(layout[0]),
+        height=_CELL * len(layout),
         where={"field": "policy", "equal": name},
     )
 
@@ -132,11 +134,11 @@ def layouts(runs: Sequence[Run]) -> list[Chart]:
     rows = [(minus(f"{run.spec['trap']:g}"), row) for run in own for row in run.rows]
     points = {
         metric: tuple(share(x, r.value, r.value * r.n, r.n) for x, r in rows if r.metric == metric)
-        for metric in SHARES
+        for metric in _SHARES
     }
     series = tuple(
         Series(name, colour, points[metric], dash=dash)
-        for metric, (name, colour, dash) in SHARES.items()
+        for metric, (name, colour, dash) in _SHARES.items()
     )
     note = (
         f"n = {count} random layouts per cost, a trap in {own[0].spec['trap_share']:.0%} of "

@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rbve.paper import finals as of
+from rbve.paper._pages import render
+from rbve.paper._pages.gather import BEST, COLOURS, OTHERS, Result, Results, Study, results_of, ways
+from rbve.paper._pages.measures import SCORE_WORDS, centre, n_words
 from rbve.paper.finals import SCORE, Finals, Problem
-from rbve.paper.pages import render
-from rbve.paper.pages.gather import BEST, COLOURS, OTHERS, Result, Results, Study, results_of, ways
-from rbve.paper.pages.measures import SCORE_WORDS, centre, n_words
 from rbve.report import statistics
 from rbve.report.chart import Chart, Mark, Panel, Series
 from rbve.report.labels import PROXY, describe
 from rbve.report.table import ABSENT, number
 
 PLACE, TITLE, SHORT, ABOUT = 1, "", "", ""
-BEST_COLUMN = "best of all [95%]"
+_BEST_COLUMN = "best of all [95%]"
 COLUMNS = (
-    "method", "score [95%]", BEST_COLUMN, "return [95%]", "over-estimation (median)", "n",
+    "method", "score [95%]", _BEST_COLUMN, "return [95%]", "over-estimation (median)", "n",
     "diverged", "settings chosen (× datasets)",
 )  # fmt: skip
 
@@ -37,7 +37,7 @@ def tables(study: Study, name: str) -> str:
     """A folded table per problem."""
     results = results_of(study, name)
     words = ways(results)
-    columns = [name for name in COLUMNS if name != BEST_COLUMN or BEST in words]
+    columns = [name for name in COLUMNS if name != _BEST_COLUMN or BEST in words]
     return render(
         "scores.jinja",
         ways={"others": words[OTHERS], "best": BEST in words},

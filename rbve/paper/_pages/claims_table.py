@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
+from rbve.paper._pages import render
 from rbve.paper.claims import MEMORY, MINATAR, OWN_TABLES, SECOND, Judged
 from rbve.paper.judging.verdicts import VERDICTS, Judgement
-from rbve.paper.pages import render
 from rbve.report import sheet
 from rbve.report.page import Section
 
-NOT_ASKED = "–"  # where nothing else stands in for the paper's data
+_NOT_ASKED = "–"  # where nothing else stands in for the paper's data
 _CELLS: dict[str, Callable[[Judged], str]] = {
     "verdict": lambda each: each.judgement.verdict,
     "claim": lambda each: each.claim.text,
@@ -17,12 +17,12 @@ _CELLS: dict[str, Callable[[Judged], str]] = {
     "judged on": lambda each: each.claim.here,
     "in the paper": lambda each: each.claim.paper,
     "the paper's numbers": lambda each: each.claim.printed,
-    "judged again on": lambda each: each.claim.again.where if each.claim.again else NOT_ASKED,
-    "verdict there": lambda each: each.again.verdict if each.again else NOT_ASKED,
-    "measured there": lambda each: each.again.measured if each.again else NOT_ASKED,
+    "judged again on": lambda each: each.claim.again.where if each.claim.again else _NOT_ASKED,
+    "verdict there": lambda each: each.again.verdict if each.again else _NOT_ASKED,
+    "measured there": lambda each: each.again.measured if each.again else _NOT_ASKED,
 }
 COLUMNS = tuple(_CELLS)
-FILTERS = ("verdict", "judged again on", "verdict there")
+_FILTERS = ("verdict", "judged again on", "verdict there")
 
 
 def cells(judged: Judged) -> tuple[str, ...]:
@@ -35,8 +35,8 @@ def as_csv(judged: Sequence[Judged]) -> str:
 
 
 def section(judged: Sequence[Judged]) -> Section:
-    table = {"columns": COLUMNS, "filters": FILTERS, "rows": list(map(cells, judged))}
-    known = {"tally": tally(judged), "verdicts": VERDICTS, "absent": NOT_ASKED}
+    table = {"columns": COLUMNS, "filters": _FILTERS, "rows": list(map(cells, judged))}
+    known = {"tally": tally(judged), "verdicts": VERDICTS, "absent": _NOT_ASKED}
     body = render("claims.jinja", **table, **known)
     return Section("claims", "The paper's claims, measured here", body, short="Claims")
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rbve.data._minari import spaces
 from rbve.data.dataset import OPTIONAL_COLUMNS, Dataset
 from rbve.data.features import Features
 from rbve.data.manifest import NUMBERS, read_facts
-from rbve.data.minari import spaces
 from rbve.files import read_json
 
 METADATA = "metadata.json"

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from rbve.paper.pages import render
-from rbve.paper.pages.gather import BEST, COLOURS, OTHERS, Results, Shown, Study, results_of, ways
-from rbve.paper.pages.measures import span
+from rbve.paper._pages import render
+from rbve.paper._pages.gather import BEST, COLOURS, OTHERS, Results, Shown, Study, results_of, ways
+from rbve.paper._pages.measures import span
 from rbve.report import statistics
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.statistics import Floats, Interval
@@ -20,22 +20,22 @@ ABOUT = (
     "bootstrapped: datasets resampled within each problem, never problems."
 )
 
-ByTask = Mapping[str, Floats]
-Labels = tuple[Literal["rows", "lines"], str, str]  # of a chart: its kind, x and y
+_ByTask = Mapping[str, Floats]
+_Labels = tuple[Literal["rows", "lines"], str, str]  # of a chart: its kind, x and y
 
-STATISTICS: dict[str, Callable[[ByTask], Interval]] = {
+_STATISTICS: dict[str, Callable[[_ByTask], Interval]] = {
     "mean": statistics.mean_interval,
     "median": partial(statistics.interval, statistic=statistics.median_of_tasks),
     "interquartile mean": partial(statistics.interval, statistic=statistics.pooled_iqm),
 }
-ABOUT_STATISTICS = (
+_ABOUT_STATISTICS = (
     "mean and median: over problems, of each problem's mean over datasets; interquartile mean: of "
     "all problems' datasets, without the lowest and the highest quarter"
 )
-RESAMPLED = "95% bootstrap interval, datasets resampled within each problem (2,000 resamples)"
-OURS = "R-BVE"
-THRESHOLDS = (0, 25, 50, 75, 90, 100)  # in the table of profiles
-PLACES = 41  # thresholds in the figure of profiles
+_RESAMPLED = "95% bootstrap interval, datasets resampled within each problem (2,000 resamples)"
+_OURS = "R-BVE"
+_THRESHOLDS = (0, 25, 50, 75, 90, 100)  # in the table of profiles
+_PLACES = 41  # thresholds in the figure of profiles
 
 
 def figures(study: Study, name: str) -> list[Chart] | None:
@@ -51,23 +51,23 @@ def tables(study: Study, name: str) -> str:
     results = results_of(study, name)
     scores, better = complete(results, OTHERS), improvements(results)
     by_way = {way: statistics_of(results, way) for way in ways(results)}
-    best = [f"{name}, best of all" for name in STATISTICS] if BEST in by_way else []
+    best = [f"{name}, best of all" for name in _STATISTICS] if BEST in by_way else []
     methods = {each.method for own in results.values() for each in own}
-    at = np.array(THRESHOLDS, np.float64)
+    at = np.array(_THRESHOLDS, np.float64)
     return render(
         "over_problems.jinja",
         left_out=[m.name for m in sorted(methods, key=lambda m: m.place) if m not in scores],
-        columns=["method", *STATISTICS, f"P({OURS} higher)", *best],
+        columns=["method", *_STATISTICS, f"P({_OURS} higher)", *best],
         rows=[
             (
                 method.name,
-                *(text(by_way[OTHERS][name][method]) for name in STATISTICS),
+                *(text(by_way[OTHERS][name][method]) for name in _STATISTICS),
                 text(better[method], 2) if method in better else "",
-                *(text(by_way[BEST][name][method]) for name in STATISTICS if best),
+                *(text(by_way[BEST][name][method]) for name in _STATISTICS if best),
             )
             for method in scores
         ],
-        thresholds=["method", *(f"above {x}" for x in THRESHOLDS)],
+        thresholds=["method", *(f"above {x}" for x in _THRESHOLDS)],
         shares=[
             (method.name, *(text(each, 2) for each in statistics.performance_profile(own, at)))
             for method, own in scores.items()
@@ -92,7 +92,7 @@ def statistics_of(results: Results, way: str) -> dict[str, dict[Shown, Interval]
     scores = complete(results, way)
     return {
         name: {method: statistic(own) for method, own in scores.items()}
-        for name, statistic in STATISTICS.items()
+        for name, statistic in _STATISTICS.items()
     }
 
 
@@ -101,9 +101,9 @@ def improvements(results: Results) -> dict[Shown, Interval]:
     scores = complete(results, OTHERS)
     return {
         method: statistics.probability_of_improvement(ours, own)
-        for ours in (own for method, own in scores.items() if method.name == OURS)
+        for ours in (own for method, own in scores.items() if method.name == _OURS)
         for method, own in scores.items()
-        if method.name != OURS
+        if method.name != _OURS
     }
 
 
@@ -120,23 +120,23 @@ def statistics_chart(results: Results, slug: str) -> Chart:
     title = f"Normalised score over {tasks}"
     note = (
         f"{dots}; bar: of the mean the 95% Student interval over datasets, of the others the "
-        f"{RESAMPLED}; {ABOUT_STATISTICS}. {n}"
+        f"{_RESAMPLED}; {_ABOUT_STATISTICS}. {n}"
     )
-    labels: Labels = ("rows", "method", "normalised score")
-    panels = tuple(Panel(name, tuple(series(way, name) for way in words)) for name in STATISTICS)
+    labels: _Labels = ("rows", "method", "normalised score")
+    panels = tuple(Panel(name, tuple(series(way, name) for way in words)) for name in _STATISTICS)
     return Chart(f"{slug}-aggregates", title, note, *labels, panels, "category", same_y=True)
 
 
 def improvement_chart(results: Results, slug: str) -> Chart:
     points = tuple(_point(method.name, each) for method, each in improvements(results).items())
-    line = Series(OURS, "#D62410", points, strong=True)
-    title = f"How likely {OURS} scores above another method"
+    line = Series(_OURS, "#D62410", points, strong=True)
+    title = f"How likely {_OURS} scores above another method"
     note = (
-        f"Share of pairs of datasets of one problem in which {OURS} scores higher, ties half, "
-        f"mean over problems; ½ = neither; bar: {RESAMPLED}; {ways(results)[OTHERS]}. "
+        f"Share of pairs of datasets of one problem in which {_OURS} scores higher, ties half, "
+        f"mean over problems; ½ = neither; bar: {_RESAMPLED}; {ways(results)[OTHERS]}. "
         f"{_counted(results)[1]}"
     )
-    labels: Labels = ("rows", f"{OURS} against", f"probability that {OURS} scores higher")
+    labels: _Labels = ("rows", f"{_OURS} against", f"probability that {_OURS} scores higher")
     panels = (Panel("", (line,), (Mark(0.5, "neither"),)),)
     return Chart(f"{slug}-improvement", title, note, *labels, panels, "category")
 
@@ -147,17 +147,17 @@ def profile_chart(results: Results, slug: str) -> Chart:
     # Scores far outside say nothing a share at the end of the axis does not.
     low = max(-50.0, 10 * np.floor(every.min() / 10))
     high = min(200.0, max(low + 10, 10 * np.ceil(every.max() / 10)))
-    at = np.linspace(low, high, PLACES)
+    at = np.linspace(low, high, _PLACES)
     lines = []
     for method, own in scores.items():
         shares = zip(at, statistics.performance_profile(own, at), strict=True)
         lines.append(method.series([_point(float(x), each) for x, each in shares]))
     note = (
         "Share of datasets on which a method scores above a threshold, every problem counting "
-        f"alike; higher is better. Band: {RESAMPLED}; "
+        f"alike; higher is better. Band: {_RESAMPLED}; "
         f"{ways(results)[OTHERS]}. {_counted(results)[1]}"
     )
-    labels: Labels = ("lines", "normalised score", "share of datasets above it")
+    labels: _Labels = ("lines", "normalised score", "share of datasets above it")
     panels = (Panel("", tuple(lines)),)
     return Chart(f"{slug}-profiles", "Performance profiles", note, *labels, panels)
 

@@ -9,8 +9,8 @@ from typing import Any
 from rbve import algorithms
 from rbve.spec import Spec
 
-OWN_WAY = ("algorithm", "algorithm_version", "path", "fingerprint", "env", "group", "replicate")
-WITH_VALUE = ("rescale",)  # true, false, or left to the memory
+_OWN_WAY = ("algorithm", "algorithm_version", "path", "fingerprint", "env", "group", "replicate")
+_WITH_VALUE = ("rescale",)  # true, false, or left to the memory
 
 
 @cache
@@ -41,14 +41,14 @@ def arguments(job: Mapping[str, Any]) -> Iterator[str]:
     yield from ("--env", spec.evaluation.env or "none")
     for name, value in spec.differences().items():
         flag = f"--{name.replace('_', '-')}"
-        if name in OWN_WAY:
+        if name in _OWN_WAY:
             continue
-        if isinstance(value, bool) and name not in WITH_VALUE:
+        if isinstance(value, bool) and name not in _WITH_VALUE:
             yield flag if value else flag.replace("--", "--no-", 1)
         elif isinstance(value, tuple):
             yield from (flag, *map(str, value))
         else:
-            yield from (flag, str(value) if name in WITH_VALUE else written(value))
+            yield from (flag, str(value) if name in _WITH_VALUE else written(value))
 
 
 def written(value: Any) -> str:

@@ -16,14 +16,14 @@ from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, 
 from rbve.report.summary import distinct
 from rbve.rows import Run
 
-ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
-PAPER_SAMPLES = 64  # N = N' of IQN
+_ENVS = ("catch", "cartpole", "mountain_car")  # in the order of panels; others follow by name
+_PAPER_SAMPLES = 64  # N = N' of IQN
 OTHERS, BEST = "setting chosen on other datasets", "best setting of all, the paper's way"
-ONE = "one setting a method"  # where there was nothing to choose
+_ONE = "one setting a method"  # where there was nothing to choose
 COLOURS = {OTHERS: "#0072B2", BEST: "#D55E00"}
-RAW = "#F08A7C"  # R-BVE with raw weights at the paper's λ
+_RAW = "#F08A7C"  # R-BVE with raw weights at the paper's λ
 
-Key = TypeVar("Key", bound=Hashable)
+_Key = TypeVar("_Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
@@ -98,10 +98,10 @@ def shown(final: Final) -> Shown:
     place = list(METHODS).index(algorithm) if algorithm in METHODS else len(METHODS)
     if final.setting("normalise") == "none":
         strength = f"{final.setting('lam'):g}".lstrip("0")  # each by itself: the paper tried one
-        colour = RAW if strength == ".005" else mix(RAW, "#000000", 0.4)
+        colour = _RAW if strength == ".005" else mix(_RAW, "#000000", 0.4)
         return Shown(f"{name}, raw weights, λ {strength}", colour, False, (place, f"raw{strength}"))
     samples = final.setting("samples")
-    if algorithm == "iqn" and samples != PAPER_SAMPLES:
+    if algorithm == "iqn" and samples != _PAPER_SAMPLES:
         name = f"IQN (N=N'={samples}, one setting)"
     return Shown(name, colour, algorithm == EMPHASISED, (place, ""))
 
@@ -115,17 +115,17 @@ def by_problem(finals: Iterable[Final]) -> dict[Problem, list[Final]]:
 
 
 def grouped(
-    pairs: Iterable[tuple[Key, Value]], order: Callable[[Key], Any] | None = None
-) -> dict[Key, list[Value]]:
+    pairs: Iterable[tuple[_Key, Value]], order: Callable[[_Key], Any] | None = None
+) -> dict[_Key, list[Value]]:
     """Values by their key; keys by `order`, else as they came."""
-    groups: dict[Key, list[Value]] = {}
+    groups: dict[_Key, list[Value]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return {key: groups[key] for key in (sorted(groups, key=order) if order else groups)}
 
 
 def problem_order(problem: Problem) -> tuple[Any, ...]:
-    place = ENVS.index(problem.env) if problem.env in ENVS else len(ENVS)
+    place = _ENVS.index(problem.env) if problem.env in _ENVS else len(_ENVS)
     epsilon = -1.0 if problem.epsilon is None else problem.epsilon
     return (place, problem.env, problem.noise, epsilon, problem.keep, problem.side, problem.action)
 
@@ -162,4 +162,4 @@ def ways(results: Results) -> dict[str, str]:
     every = (each for own in results.values() for each in own)
     if any(len(by_setting(each.finals, SCORE)) > 1 for each in every):
         return {OTHERS: OTHERS, BEST: BEST}
-    return {OTHERS: ONE}
+    return {OTHERS: _ONE}

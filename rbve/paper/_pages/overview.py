@@ -6,13 +6,13 @@ from typing import Any
 from markupsafe import Markup
 
 from rbve.paper import experiments
+from rbve.paper._pages import datasets, render, theory
+from rbve.paper._pages import experiments as of_experiments
+from rbve.paper._pages.command import command, settings
+from rbve.paper._pages.gather import Study, grouped, problem_order, shown
+from rbve.paper._pages.measures import span
 from rbve.paper.experiments import Outline, Theory
 from rbve.paper.finals import SCORE, Final, final_of
-from rbve.paper.pages import datasets, render, theory
-from rbve.paper.pages import experiments as of_experiments
-from rbve.paper.pages.command import command, settings
-from rbve.paper.pages.gather import Study, grouped, problem_order, shown
-from rbve.paper.pages.measures import span
 from rbve.policy.trained import averaged
 from rbve.report.labels import describe
 from rbve.report.page import Section
@@ -24,12 +24,12 @@ COLUMNS = (
     "experiment", "question", "in the paper", "runs", "datasets per problem", "updates",
     "target copied every", "batch", "settings per method", "evaluation",
 )  # fmt: skip
-FILES = {"claims.csv": "the claims", "summary.csv": "every method on every problem"}
-RUN_COLUMNS = (
+_FILES = {"claims.csv": "the claims", "summary.csv": "every method on every problem"}
+_RUN_COLUMNS = (
     "experiments", "problem", "method", "settings", "learning rate", "dataset", "return", "score",
     "over-estimation error", "diverged",
 )  # fmt: skip
-RUN_FILTERS = ("experiments", "problem", "method", "dataset", "diverged")
+_RUN_FILTERS = ("experiments", "problem", "method", "dataset", "diverged")
 
 
 def sections(study: Study, judged: bool = True) -> list[Section]:
@@ -43,7 +43,7 @@ def section(study: Study, judged: bool = True) -> Section:
     there, other = len(jobs & set(study.finals)), len(set(study.runs) - jobs)
     body = render("overview.jinja", runs=study.runs, there=there, count=len(jobs), other=other)
     sizes = render("experiments.jinja", columns=COLUMNS, rows=_lines(study))
-    linked = FILES if judged else {"summary.csv": FILES["summary.csv"]}
+    linked = _FILES if judged else {"summary.csv": _FILES["summary.csv"]}
     title, short = "How to read this page", "How to read"
     return Section("reading", title, body, after=sizes, short=short, first=True, linked=linked)
 
@@ -100,7 +100,7 @@ def runs(study: Study) -> Section:
     of = grouped((job, name) for name in sorted(study.jobs) for job in study.jobs[name])
     lines = [_cells(study, final, run, of.get(run.job, [])) for final, run in ordered]
     details = [_detail(run) for _, run in ordered]
-    table = filter_table("all-runs", RUN_COLUMNS, lines, RUN_FILTERS, "every run", details)
+    table = filter_table("all-runs", _RUN_COLUMNS, lines, _RUN_FILTERS, "every run", details)
     body = render("runs.jinja", table=Markup(table))
     return Section("runs", f"Every run ({len(ordered):,})", body, short="Runs")
 

@@ -12,7 +12,7 @@ CHUNK_BYTES = 1 << 24  # of observations held at once
 STRETCHES = 64  # of a sample: long reads from disk, yet spread over the whole log
 SAMPLE_ROWS = 200_000  # decisions looked at for cells and regressions
 SAMPLE_BYTES = 1 << 28  # of observations behind them
-FIT_ROWS = 20_000  # from which scales are taken
+_FIT_ROWS = 20_000  # from which scales are taken
 _NUMBERS = 64  # per state; more are projected at random onto so many
 _SIDE = 12  # pictures are averaged down to about this many blocks a side
 
@@ -112,7 +112,7 @@ def encoded(dataset: Dataset, rows: np.ndarray, encode: Encoder) -> np.ndarray:
 def fit_encoder(dataset: Dataset, within: Reach, seed: int) -> Encoder:
     """Standardised inputs of the network; wide ones at random onto fewer numbers."""
     rng = np.random.default_rng([seed, 2])
-    limit = max(1, min(FIT_ROWS, CHUNK_BYTES // row_bytes(dataset)))
+    limit = max(1, min(_FIT_ROWS, CHUNK_BYTES // row_bytes(dataset)))
     rows, _ = _decisions(dataset, within, limit, rng)
     seen = _inputs(dataset, np.asarray(dataset.obs[rows]))
     mean, deviation = seen.mean(axis=0), seen.std(axis=0)

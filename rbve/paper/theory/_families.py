@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rbve.paper.theory.exact import END, MDP, Outcome, Policy
+from rbve.paper.theory._exact import END, MDP, Outcome, Policy
 
 STATES, ACTIONS = (3, 12), (2, 3)  # drawn from these ranges, ends included
-ENDING, GOOD, UNTAKEN = 0.3, 0.3, 0.4  # chances: that an action ends; ends well; is never taken
-DISCOUNT = Fraction(9, 10)
+_ENDING, _GOOD, _UNTAKEN = 0.3, 0.3, 0.4  # chances: that an action ends; ends well; is never taken
+_DISCOUNT = Fraction(9, 10)
 PREMISES = (
     "deterministic transitions",
     "finite trajectories",
@@ -46,7 +46,7 @@ def skewed(rng: np.random.Generator, count: int) -> list[int]:
 
 
 def partial(rng: np.random.Generator, count: int) -> list[int]:
-    weights = [0 if rng.random() < UNTAKEN else int(rng.integers(1, 10)) for _ in range(count)]
+    weights = [0 if rng.random() < _UNTAKEN else int(rng.integers(1, 10)) for _ in range(count)]
     return weights if any(weights) else full(rng, count)
 
 
@@ -67,7 +67,7 @@ FAMILIES = {
     "partial": Family("behaviour never takes some actions", None, partial),
     "stochastic": Family("stochastic transitions", 0, stochastic=True),
     "cycles": Family("states can come back", 1, cycles=True),
-    "discounted": Family("discount of 0.9", 2, gamma=DISCOUNT),
+    "discounted": Family("discount of 0.9", 2, gamma=_DISCOUNT),
     "rewards": Family("rewards on the way", 3, rewards=True),
     "middle": Family("three rewards at the end", 3, middle=True),
     "hopeless": Family("behaviour cannot succeed somewhere", 4, partial),
@@ -78,12 +78,12 @@ def draw(family: Family, rng: np.random.Generator) -> Example:
     """A member that keeps or breaks exactly the premises it should, with a choice that matters."""
     wanted = [index != family.broken for index in range(len(PREMISES))]
     while True:
-        example = propose(family, rng)
+        example = _propose(family, rng)
         if premises(example) == wanted and matters(example) and ends(example):
             return example
 
 
-def propose(family: Family, rng: np.random.Generator) -> Example:
+def _propose(family: Family, rng: np.random.Generator) -> Example:
     count = int(rng.integers(STATES[0], STATES[1] + 1))
     actions = int(rng.integers(ACTIONS[0], ACTIONS[1] + 1))
     # Without an end, or with a discount, returns compare with 0: there L = 0 and H = 1.
@@ -92,9 +92,9 @@ def propose(family: Family, rng: np.random.Generator) -> Example:
     high = Fraction(1) if plain else low + Fraction(int(rng.integers(1, 5)), 2)
 
     def outcome(s: int) -> Outcome:
-        if s == count - 1 or rng.random() < ENDING:
-            good = rng.random() < GOOD
-            if family.middle and rng.random() < GOOD:
+        if s == count - 1 or rng.random() < _ENDING:
+            good = rng.random() < _GOOD
+            if family.middle and rng.random() < _GOOD:
                 return Outcome(END, (low + high) / 2)
             return Outcome(END, high if good else low)
         after = int(rng.integers(0 if family.cycles else s + 1, count))
@@ -121,7 +121,7 @@ def premises(example: Example) -> list[bool]:
     taken = reaching(mdp, high, behaviour)
     return [
         all(len(outcomes) == 1 for actions in mdp.moves for outcomes in actions),
-        acyclic(mdp),
+        _acyclic(mdp),
         mdp.gamma == 1,
         low < high
         and all(o.reward in (low, high) if o.state == END else o.reward == 0 for o in every),
@@ -167,7 +167,7 @@ def leads(outcome: Outcome, states: set[int], reward: Fraction | None) -> bool:
     return outcome.state in states
 
 
-def acyclic(mdp: MDP) -> bool:
+def _acyclic(mdp: MDP) -> bool:
     """No state comes back: taking away states without successors takes away all."""
     after = {
         s: {o.state for outcomes in mdp.moves[s] for o in outcomes if o.state != END}

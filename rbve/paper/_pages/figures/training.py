@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
+from rbve.paper._pages import measures
+from rbve.paper._pages.gather import Shown, Study, by_method, by_problem
 from rbve.paper.finals import Final, Finals, Problem, best_setting
-from rbve.paper.pages import measures
-from rbve.paper.pages.gather import Shown, Study, by_method, by_problem
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.labels import PROXY, SHORT_REFERENCES
 from rbve.report.statistics import finite
@@ -16,12 +16,12 @@ ABOUT = (
     "How return and the error of the values develop, problem by problem. Errors are not known "
     "where values were not measured, or all episodes were cut."
 )
-MEASURES = ("return", "value_error", "overestimation")
-CHOICE = (
+_MEASURES = ("return", "value_error", "overestimation")
+_CHOICE = (
     "Of methods with several settings: the one whose final score is best over all datasets, so the "
     "lines flatter all of them alike."
 )
-UNKNOWN = (
+_UNKNOWN = (
     "No data: values were not measured, or all episodes were cut and lack the end of their return."
 )
 
@@ -33,7 +33,7 @@ def figures(study: Study, name: str) -> list[Chart] | None:
 
 def charts(study: Study, finals: Finals, slug: str) -> list[Chart]:
     """Without those that would be empty."""
-    every = (_chart(study, finals, slug, measure) for measure in MEASURES)
+    every = (_chart(study, finals, slug, measure) for measure in _MEASURES)
     return [each for each in every if any(panel.series for panel in each.panels)]
 
 
@@ -52,7 +52,7 @@ def _chart(study: Study, finals: Finals, slug: str, measure: str) -> Chart:
         name=f"{slug}-{measure}-over-training".replace("_", "-"),
         title=f"{measures.title(measure).partition(',')[0]} over training",
         note=f"Line: {measures.words(measure)}; band or bar: 95% Student interval over datasets; "
-        f"{measures.n_words(counts)}. {CHOICE}{f' {UNKNOWN}' if empty else ''}",
+        f"{measures.n_words(counts)}. {_CHOICE}{f' {_UNKNOWN}' if empty else ''}",
         kind="lines",
         x_label="updates",
         panels=panels,

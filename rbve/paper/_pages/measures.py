@@ -12,15 +12,15 @@ from rbve.report.chart import Point
 from rbve.report.statistics import Floats, interval, logarithm, median_of_tasks
 from rbve.report.table import number
 
-NAMES = {name: each.label for name, each in registered().items()}
+_NAMES = {name: each.label for name, each in registered().items()}
 # They span a dozen powers of ten: centre and interval are taken of ±log₁₀(1 + |x|), turned back.
 FOLDED = {name for name, each in registered().items() if each.logarithmic}
 # Nor are their intervals below 0.
-NEVER_BELOW_0 = {name for name, each in registered().items() if each.nonnegative}
+_NEVER_BELOW_0 = {name for name, each in registered().items() if each.nonnegative}
 SCORE_WORDS = "0 = random, 100 = the online agent's best snapshot"
 
 
-class Centre(NamedTuple):
+class _Centre(NamedTuple):
     """Of a measure over datasets."""
 
     value: float  # NaN without a finite value
@@ -45,17 +45,17 @@ class Centre(NamedTuple):
         return f"{number(self.value)} [{number(self.low)}, {number(self.high)}]"
 
 
-def centre(values: Iterable[float], measure: str) -> Centre:
+def centre(values: Iterable[float], measure: str) -> _Centre:
     """Mean over datasets with its Student interval, on the measure's own scale."""
     known = np.array(list(values), np.float64)
     mean = statistics.estimate(logarithm(known) if measure in FOLDED else known)
     low = mean.low
-    if low is not None and measure in NEVER_BELOW_0:
+    if low is not None and measure in _NEVER_BELOW_0:
         low = max(low, 0.0)
     return _centre(measure, known, mean.mean, low, mean.high, mean.n)
 
 
-def median_over(tasks: Mapping[str, Floats], measure: str) -> Centre:
+def median_over(tasks: Mapping[str, Floats], measure: str) -> _Centre:
     """Median over tasks of their centres; interval: datasets resampled within each task."""
     scaled = logarithm if measure in FOLDED else statistics.finite
     known = {name: scaled(values) for name, values in tasks.items()}
@@ -68,23 +68,23 @@ def median_over(tasks: Mapping[str, Floats], measure: str) -> Centre:
 
 def _centre(
     measure: str, values: Floats, mean: float, low: float | None, high: float | None, n: int
-) -> Centre:
+) -> _Centre:
     """Turned back from the log scale, where the measure is on it."""
     folded, runaway = measure in FOLDED, int((~np.isfinite(values)).sum())
     if folded:
         mean = math.copysign(10 ** abs(mean) - 1, mean)
         low, high = (x if x is None else math.copysign(10 ** abs(x) - 1, x) for x in (low, high))
-    return Centre(mean, low, high, n, runaway, folded)
+    return _Centre(mean, low, high, n, runaway, folded)
 
 
 def axis(measure: str) -> dict[str, Any]:
     """Of a chart: its label and scale."""
     scale = "symlog" if measure in FOLDED else "linear"
-    return {"y_label": NAMES.get(measure, measure), "y_scale": scale}
+    return {"y_label": _NAMES.get(measure, measure), "y_scale": scale}
 
 
 def title(measure: str) -> str:
-    name = NAMES.get(measure, measure)
+    name = _NAMES.get(measure, measure)
     return f"{name[0].upper()}{name[1:]}"
 
 

@@ -13,23 +13,23 @@ from typing import Concatenate, ParamSpec
 import numpy as np
 
 from rbve.paper.finals import SCORE, Finals
-from rbve.paper.judging import effects as of
+from rbve.paper.judging import _effects as of
 from rbve.paper.judging import verdicts
-from rbve.paper.judging.effects import NORMALISED_SCORE, Method, Methods, Quantity, Where
+from rbve.paper.judging._effects import NORMALISED_SCORE, Method, Methods, Quantity, Where
 from rbve.paper.judging.verdicts import Judgement, by_sign, careful, missing, not_run, shown
 from rbve.report.statistics import Floats, mean_interval
 
-FROM_WEAKEST = ("not run", "not reproduced", "partly", "reproduced")
+_FROM_WEAKEST = ("not run", "not reproduced", "partly", "reproduced")
 
 Rule = Callable[[Finals], Judgement]
-Terms = ParamSpec("Terms")  # of a rule
+_Terms = ParamSpec("_Terms")  # of a rule
 
 
-def rule(judge: Callable[Concatenate[Finals, Terms], Judgement]) -> Callable[Terms, Rule]:
+def rule(judge: Callable[Concatenate[Finals, _Terms], Judgement]) -> Callable[_Terms, Rule]:
     """A function of results and terms as one of terms that makes a Rule."""
 
     @wraps(judge)
-    def make(*terms: Terms.args, **more: Terms.kwargs) -> Rule:
+    def make(*terms: _Terms.args, **more: _Terms.kwargs) -> Rule:
         return lambda finals: judge(finals, *terms, **more)
 
     return make
@@ -39,7 +39,7 @@ def rule(judge: Callable[Concatenate[Finals, Terms], Judgement]) -> Callable[Ter
 def worst(finals: Finals, *rules: Rule) -> Judgement:
     """A claim of several parts is as good as its weakest."""
     parts = [rule(finals) for rule in rules]
-    verdict = min((part.verdict for part in parts), key=FROM_WEAKEST.index)
+    verdict = min((part.verdict for part in parts), key=_FROM_WEAKEST.index)
     effects = {name: effect for part in parts for name, effect in part.effects.items()}
     return Judgement(verdict, "; ".join(part.measured for part in parts), effects)
 

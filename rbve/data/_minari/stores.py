@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbve.data import hdf5
+from rbve.data._minari.layout import HDF5, METADATA, Layout
+from rbve.data._minari.spaces import Leaf
 from rbve.data.images import decode_jpeg
 from rbve.data.manifest import NUMBERS, PACKED, named
-from rbve.data.minari.layout import HDF5, METADATA, Layout
-from rbve.data.minari.spaces import Leaf
 from rbve.data.pages import absurdity
 from rbve.files import read_json
 
@@ -38,10 +38,10 @@ class Raw(NamedTuple):
     facts: dict[str, Any]  # those of FACTS there are
 
 
-Write = Callable[[int, Raw], None]
+_Write = Callable[[int, Raw], None]
 
 
-def read_hdf5(layout: Layout) -> Iterator[Raw]:
+def _read_hdf5(layout: Layout) -> Iterator[Raw]:
     path = layout.folder / HDF5
     with hdf5.opened(path) as file:
         layout.check_count(sum(name.startswith("episode_") for name in file.names()), path)
@@ -71,7 +71,7 @@ def _hdf5_observations(group: hdf5.Group, leaf: Leaf) -> np.ndarray:
 
 
 @contextmanager
-def writing_hdf5(folder: Path) -> Iterator[Write]:
+def _writing_hdf5(folder: Path) -> Iterator[_Write]:
     """h5py's own layer takes more than twice as long, and most episodes are short."""
     h5py = hdf5.require_h5py()
     h5g, h5s, scalar = h5py.h5g, h5py.h5s, h5py.h5s.create(h5py.h5s.SCALAR)
@@ -96,7 +96,7 @@ def writing_hdf5(folder: Path) -> Iterator[Write]:
         yield write
 
 
-def read_arrow(layout: Layout) -> Iterator[Raw]:
+def _read_arrow(layout: Layout) -> Iterator[Raw]:
     episodes = sum(entry.name.isdecimal() for entry in layout.folder.iterdir())
     layout.check_count(episodes, layout.folder)
     for index in range(layout.episodes):
@@ -208,7 +208,7 @@ def _numbers(values: pa.Array, where: str) -> np.ndarray:
 
 
 @contextmanager
-def writing_arrow(folder: Path) -> Iterator[Write]:
+def _writing_arrow(folder: Path) -> Iterator[_Write]:
     def lists(values: np.ndarray) -> pa.Array:
         return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values[:1].size)
 
@@ -230,5 +230,5 @@ def writing_arrow(folder: Path) -> Iterator[Write]:
     yield write
 
 
-READERS = {"hdf5": read_hdf5, "arrow": read_arrow, "parquet": read_arrow}
-WRITERS = {"hdf5": writing_hdf5, "arrow": writing_arrow}
+READERS = {"hdf5": _read_hdf5, "arrow": _read_arrow, "parquet": _read_arrow}
+WRITERS = {"hdf5": _writing_hdf5, "arrow": _writing_arrow}

@@ -8,26 +8,26 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rbve.paper._pages import measures
+from rbve.paper._pages.command import defaults
+from rbve.paper._pages.gather import Shown, Study, by_method, by_problem, grouped, problem_order
 from rbve.paper.experiments import Outline
 from rbve.paper.finals import LEARNING_RATE, Final, Finals, chosen_on_others
-from rbve.paper.pages import measures
-from rbve.paper.pages.command import defaults
-from rbve.paper.pages.gather import Shown, Study, by_method, by_problem, grouped, problem_order
 from rbve.report.chart import Chart, Panel, Point, Scale, Series
 from rbve.report.labels import METHODS, OTHER_COLOURS, describe
 
 PLACE, TITLE, SHORT, ABOUT = 4, "", "", ""
-MEDIAN = "median of environments"
-MEDIAN_WORDS = (
+_MEDIAN = "median of environments"
+_MEDIAN_WORDS = (
     "Last panel: the median of the environments' centres, as in the paper; bar: 95% bootstrap "
     "interval, datasets resampled within each environment."
 )
-CHOSEN_WORDS = "Of methods with several settings: the one best on the other datasets."
-SHADES = ("#0072B2", "#D55E00", *OTHER_COLOURS)  # of categories
+_CHOSEN_WORDS = "Of methods with several settings: the one best on the other datasets."
+_SHADES = ("#0072B2", "#D55E00", *OTHER_COLOURS)  # of categories
 
-FILTERS = {"dataset": "standardised V̂", "none": "raw V̂"}
-SIDES = {"below": "episodes below the mean return", "above": "episodes above the mean return"}
-ACTIONS = {"chosen": "action chosen", "executed": "action executed"}
+_FILTERS = {"dataset": "standardised V̂", "none": "raw V̂"}
+_SIDES = {"below": "episodes below the mean return", "above": "episodes above the mean return"}
+_ACTIONS = {"chosen": "action chosen", "executed": "action executed"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def _filter_words(final: Final) -> str:
     name = final.setting("filter")
     if name not in ("exponential", "advantage"):  # the others do not look at the scale of V̂
         return str(name)
-    return f"{name}, {FILTERS.get(final.setting('normalise'), final.setting('normalise'))}"
+    return f"{name}, {_FILTERS.get(final.setting('normalise'), final.setting('normalise'))}"
 
 
 def _difference(final: Final) -> str:
@@ -58,7 +58,7 @@ def _difference(final: Final) -> str:
 
 
 _of_data = partial(Against, of_data=True)
-AXES = {
+_AXES = {
     "keep": _of_data(
         "share of the episodes, %", "share of the episodes", lambda f: 100 * f.problem.keep,
         "lines", "log",
@@ -68,8 +68,10 @@ AXES = {
         "ε of the recorded expert", "noise of the expert", lambda f: f"{f.problem.epsilon or 0:g}",
         "lines",
     ),
-    "side": _of_data("data", "side of the mean return", lambda f: SIDES.get(f.problem.side, "all")),
-    "action": _of_data("log", "logged action", lambda f: ACTIONS[f.problem.action]),
+    "side": _of_data(
+        "data", "side of the mean return", lambda f: _SIDES.get(f.problem.side, "all")
+    ),
+    "action": _of_data("log", "logged action", lambda f: _ACTIONS[f.problem.action]),
     "filter": Against("filter", "filter", _filter_words),
     "setting": Against("setting", "setting", _difference),
 }  # fmt: skip
@@ -83,9 +85,9 @@ def figures(study: Study, name: str) -> list[Chart] | None:
 def charts(name: str, experiment: Outline, finals: Finals) -> list[Chart]:
     """One of every measure that was taken."""
     against = experiment.against
-    axis = AXES.get(against) or Against(against, against, lambda f: str(f.setting(against)))
+    axis = _AXES.get(against) or Against(against, against, lambda f: str(f.setting(against)))
     kept = _reported(finals) if axis.of_data else finals
-    chosen = f" {CHOSEN_WORDS}" if len(kept) < len(finals) else ""
+    chosen = f" {_CHOSEN_WORDS}" if len(kept) < len(finals) else ""
     return [
         _chart(name, axis, [each for each in kept if measure in each.values], measure, chosen)
         for measure in experiment.measures
@@ -112,15 +114,15 @@ def _chart(name: str, axis: Against, finals: Finals, measure: str, chosen: str) 
         for each in own
     )
     panels = [Panel(title, draw(own, axis, measure)) for title, own in groups.items()]
-    if axis is AXES["keep"] and len(groups) > 1:
-        panels.append(Panel(MEDIAN, _medians(finals, axis, measure)))
+    if axis is _AXES["keep"] and len(groups) > 1:
+        panels.append(Panel(_MEDIAN, _medians(finals, axis, measure)))
     counts = [len({each.seed for each in own}) for own in by_problem(finals).values()]
     return Chart(
         name=f"{name}-{measure}".replace("_", "-"),
         title=f"{measures.title(measure)} by {axis.words}",
         note=f"Dot: {measures.words(measure)}; bar: 95% Student interval over datasets; faint: "
         f"single datasets; {measures.n_words(counts)}.{chosen}"
-        + (f" {MEDIAN_WORDS}" if panels[len(groups) :] else ""),
+        + (f" {_MEDIAN_WORDS}" if panels[len(groups) :] else ""),
         kind=axis.kind,
         x_label="method" if axis.kind == "rows" and _several(finals) else axis.label,
         panels=tuple(panels),
@@ -135,7 +137,7 @@ def _several(finals: Finals) -> bool:
 
 def _values_at(finals: Finals, axis: Against, measure: str) -> dict[Any, list[float]]:
     """Value on every dataset, by place on the axis: numbers by size, words as it lists them."""
-    listed = [*SIDES.values(), *ACTIONS.values(), "default", "none", "binary"]
+    listed = [*_SIDES.values(), *_ACTIONS.values(), "default", "none", "binary"]
 
     def order(final: Final) -> tuple[Any, ...]:
         place = axis.place(final)
@@ -164,14 +166,14 @@ def _series(method: Shown, at: Mapping[Any, list[float]], measure: str) -> Serie
 def _rows(finals: Finals, axis: Against, measure: str) -> tuple[Series, ...]:
     """Of several methods: a row per method, a series per category. Of one: a row per category."""
     if not _several(finals):
-        name, colour = METHODS.get(finals[0].algorithm, (finals[0].algorithm, SHADES[0]))
+        name, colour = METHODS.get(finals[0].algorithm, (finals[0].algorithm, _SHADES[0]))
         only = Shown(name, colour, True, (0, ""))
         return (_series(only, _values_at(finals, axis, measure), measure),)
     result = []
     for index, category in enumerate(_values_at(finals, axis, measure)):
         own = [each for each in finals if axis.place(each) == category]
         at = {m.name: [f.values[measure] for f in mine] for m, mine in by_method(own).items()}
-        look = Shown(str(category), SHADES[index % len(SHADES)], False, (index, ""))
+        look = Shown(str(category), _SHADES[index % len(_SHADES)], False, (index, ""))
         result.append(_series(look, at, measure))
     return tuple(result)
 

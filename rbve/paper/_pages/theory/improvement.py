@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rbve.paper.pages.theory import wilson
+from rbve.paper._pages.theory import wilson
 from rbve.report import marks
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.figure import INK, Figure, Spec
@@ -11,30 +11,30 @@ from rbve.report.labels import ramp
 from rbve.report.table import number
 from rbve.rows import Run
 
-HOLDS, FAILS = "#0072B2", "#D62410"
-KINDS = {
+_HOLDS, _FAILS = "#0072B2", "#D62410"
+_KINDS = {
     "chain": "Chain (lemma 2)",
     "grid": "Grid, its analogue in two dimensions",
     "end": "Reward at the end (lemma 1)",
 }
 # fail: for some way to break ties; low, high: 95% interval, of families drawn at random.
-FIELDS = (
+_FIELDS = (
     "family", "premise_broken", "processes", "fail", "fail_for_all_ties", "share", "low", "high",
     "margin",
 )  # fmt: skip
 # Columns of numbers beside the dots: field -> heading, right end on the axis of shares.
-END = 1.35
-TEXTS = {
+_END = 1.35
+_TEXTS = {
     "counted": ("fail, of n", 0.86),
     "ties": ("fail for all ties", 1.12),
-    "lead": ("margin", END),
+    "lead": ("margin", _END),
 }
 # Families that are judged by size: slug, title, unit.
-SIZED = {
+_SIZED = {
     "chain": ("chain", "chain", "states of the chain"),
     "grid/corner": ("grid", "square grid", "cells of a side of the grid"),
 }
-LEAD_WORDS = (
+_LEAD_WORDS = (
     "Lead: smallest over states of [best Q of an optimal action − best Q of another], on the right "
     "as a share of the larger; Q of the uniform behaviour. Exact, one process per point, no "
     "randomness. Above 0 everywhere, so one greedy step is optimal; but it shrinks with the "
@@ -62,7 +62,7 @@ def families(runs: Sequence[Run]) -> Figure:
     """A row per family: share of processes where one greedy step is not optimal."""
     rows: list[dict[str, Any]] = []
     lines: list[str] = []  # headings and families from the top
-    for kind, heading in KINDS.items():
+    for kind, heading in _KINDS.items():
         own = [run for run in runs if run.spec["family"].split("/")[0] == kind]
         found = [_family(run) for run in sorted(own, key=lambda run: (_broken(run), run.job))]
         rows += [row | {"place": len(lines) + k} for k, row in enumerate(found, 1)]
@@ -76,7 +76,7 @@ def families(runs: Sequence[Run]) -> Figure:
         "all others, in values of the behaviour. Red: a premise is broken, or walls added.",
         spec=_families_view(rows, lines),
         rows=rows,
-        columns={name: name for name in FIELDS},
+        columns={name: name for name in _FIELDS},
         wide=True,
     )
 
@@ -87,7 +87,7 @@ def _family(run: Run) -> dict[str, Any]:
     margin = run.last("margin")
     known = (str(run.facts["family"]), _broken(run), n, fails, ties, fails / n, low, high, margin)
     texts = {"counted": f"{fails:,} of {n:,}", "ties": f"{ties:,}", "lead": number(margin)}
-    return dict(zip(FIELDS, known, strict=True)) | texts
+    return dict(zip(_FIELDS, known, strict=True)) | texts
 
 
 def _broken(run: Run) -> bool:
@@ -98,28 +98,28 @@ def _broken(run: Run) -> bool:
 
 def _families_view(rows: Sequence[dict[str, Any]], lines: Sequence[str]) -> Spec:
     broken = [row["place"] for row in rows if row["premise_broken"]]
-    headings = [lines.index(heading) for heading in KINDS.values()]
+    headings = [lines.index(heading) for heading in _KINDS.values()]
     heading, red = (f"indexof({places}, datum.value) >= 0" for places in (headings, broken))
     y = marks.category("place", lines, grid=True, domain=False, ticks=False, labelLimit=290)
     y["scale"] = {"domain": list(range(len(lines)))}
     y["axis"] |= {
         "labelFontWeight": _either(heading, "bold", "normal"),
         "labelColor": {
-            "condition": [{"test": heading, "value": INK}, {"test": red, "value": FAILS}],
-            "value": HOLDS,
+            "condition": [{"test": heading, "value": INK}, {"test": red, "value": _FAILS}],
+            "value": _HOLDS,
         },
     }
-    room: Spec = {"domain": [-0.02, END], "padding": 0}  # that of TEXTS too
+    room: Spec = {"domain": [-0.02, _END], "padding": 0}  # that of TEXTS too
     x = marks.measure("share", "processes where it is not optimal", grid=False, **room)
     x["axis"] |= {"labelExpr": "format(datum.value, '.0%')", "values": [0, 0.2, 0.4, 0.6]}
     x["axis"] |= {"titleAnchor": "start", "domain": False}
-    colour = _either("datum.premise_broken", FAILS, HOLDS)
+    colour = _either("datum.premise_broken", _FAILS, _HOLDS)
     dots = {"type": "circle", "size": 60, "opacity": 1}
     layers = [
         marks.interval(x, y, colour, along="x", where="isValid(datum.low)"),
         marks.layer(dots, {"x": x, "y": y, "color": colour}, name="points"),
     ]
-    for field, (words, end) in TEXTS.items():
+    for field, (words, end) in _TEXTS.items():
         at = {key: x[key] for key in ("type", "scale", "axis")} | {"datum": end}
         layers += [
             marks.text({"x": at, "y": y, "text": {"field": field}}, align="right"),
@@ -139,7 +139,7 @@ def margins(runs: Sequence[Run]) -> list[Chart]:
         Chart(
             name=f"theory-improvement-{slug}",
             title=f"How clearly one greedy step is right: {title}",
-            note=f"{LEAD_WORDS} γ: discount.",
+            note=f"{_LEAD_WORDS} γ: discount.",
             kind="lines",
             x_label=unit,
             y_label="lead of the right action",
@@ -149,7 +149,7 @@ def margins(runs: Sequence[Run]) -> list[Chart]:
             ),
             y_scale="log",
         )
-        for family, (slug, title, unit) in SIZED.items()
+        for family, (slug, title, unit) in _SIZED.items()
         if family in known
     ]
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from rbve.paper.pages import render
-from rbve.paper.pages.figures import parts
-from rbve.paper.pages.gather import Study
+from rbve.paper._pages import render
+from rbve.paper._pages.figures import parts
+from rbve.paper._pages.gather import Study
 from rbve.report.page import Section
 
 # Title and its short form, in the order of the page; others follow under their own name.
-TITLES = {
+_TITLES = {
     "bsuite": ("Scores by method", "Scores"),
     "fractions": ("Scarce data", "Scarce data"),
     "ranking_strength": ("The strength of ranking, λ", "Strength λ"),
@@ -28,21 +28,21 @@ TITLES = {
     "memory_weights": ("Levels with memory: raw weights", "Memory, raw weights"),
 }
 # Said before what several of them have: figures and further sections. bsuite's are the plain ones.
-TOPICS = {"minatar": "MinAtar", "boxing": "Boxing", "doom": "Doom", "memory": "Levels with memory"}
+_TOPICS = {"minatar": "MinAtar", "boxing": "Boxing", "doom": "Doom", "memory": "Levels with memory"}
 
 
 def sections(study: Study) -> list[Section]:
-    others = sorted(set(study.experiments) - set(TITLES))
-    names = [name for name in (*TITLES, *others) if name in study.experiments]
+    others = sorted(set(study.experiments) - set(_TITLES))
+    names = [name for name in (*_TITLES, *others) if name in study.experiments]
     return [section for name in names for section in _of(study, name)]
 
 
 def _of(study: Study, name: str) -> list[Section]:
     """The experiment's own section, then those of figures that make one."""
     plain = name.replace("_", " ")
-    title, short = TITLES.get(name, (plain, plain))
+    title, short = _TITLES.get(name, (plain, plain))
     # Said before titles, which say what they are of; '' for bsuite's.
-    topic = TOPICS.get(name.partition("_")[0], "") if name in TITLES else title
+    topic = _TOPICS.get(name.partition("_")[0], "") if name in _TITLES else title
 
     def prefixed(text: str) -> str:
         return f"{topic}: {text[0].lower()}{text[1:]}" if topic else text

@@ -4,23 +4,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rbve.paper.pages.gather import grouped
-from rbve.paper.pages.theory import estimated
+from rbve.paper._pages.gather import grouped
+from rbve.paper._pages.theory import estimated
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.figure import minus
 from rbve.report.labels import METHODS
 from rbve.rows import Run
 
-OPTIMISERS = {"sgd": "SGD", "momentum": "momentum", "rmsprop": "RMSProp", "adam": "Adam"}
+_OPTIMISERS = {"sgd": "SGD", "momentum": "momentum", "rmsprop": "RMSProp", "adam": "Adam"}
 TOP = 1e4  # of the axis of values
 # Name, colour, dashes of a line by (method, end).
-LINES = {
+_LINES = {
     ("q", "logged"): ("Q-learning", METHODS["dqn"][1], 0),
     ("bve", "bootstrap"): ("BVE bootstrapping at s3", "#882255", 1),
     ("bve", "logged"): ("BVE as logged", METHODS["bve"][1], 0),
     ("bve", "terminal"): ("BVE, s3 taken as the end", "#777777", 2),
 }
-WAYS = {
+_WAYS = {
     ("fixed", "all"): "first layer fixed",
     ("learned", "all"): "first layer learned",
     ("fixed", "one"): "one transition per update",
@@ -62,8 +62,8 @@ def figures(runs: Sequence[Run]) -> list[Chart]:
     )
     panels = tuple(
         Panel(f"{label}, {words}", _lines([r for r in plain if _way(r) == way], optimiser))
-        for optimiser, label in OPTIMISERS.items()
-        for way, words in WAYS.items()
+        for optimiser, label in _OPTIMISERS.items()
+        for way, words in _WAYS.items()
     )
     name, title = "theory-divergence-values", "Escaping to infinity on three transitions"
     labels = ("updates", "value of (s2, a2)")
@@ -96,7 +96,7 @@ def _lines(runs: Sequence[Run], optimiser: str) -> tuple[Series, ...]:
     )
     return tuple(
         Series(name, colour, _points(own[key]), dash=dash)
-        for key, (name, colour, dash) in LINES.items()
+        for key, (name, colour, dash) in _LINES.items()
         if key in own
     )
 

@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rbve.data._rlu.tfrecord import AGAIN, Value
 from rbve.data.episode import NO_ACTION, Episode
 from rbve.data.images import decode_png
-from rbve.data.rlu.tfrecord import AGAIN, Value
 
 ATARI_LIMIT = 27_000  # decisions, at which the recording cut an episode
 ATARI_ACTIONS = 18  # of the whole console
 _LAST = 2  # step type of dm_env
-FRAMES = 4  # of a stacked Atari observation
+_FRAMES = 4  # of a stacked Atari observation
 
 _TURNS = ("left 10", "right 10", "left 60", "right 60")
 DMLAB_ACTIONS = (
@@ -92,9 +92,9 @@ def sarsa(row: RecordFeatures, shape: tuple[int, ...], actions: int) -> Episode:
     action = _known("a_t", row.ints("a_t", 1), actions)[0]
     terminated = ends("d_t", row.floats("d_t", 1)[0])
     next_action = NO_ACTION if terminated else _known("a_tp1", row.ints("a_tp1", 1), actions)[0]
-    frames = decode_png(row.strings("o_t", FRAMES) + row.strings("o_tp1", FRAMES), shape[:2])
+    frames = decode_png(row.strings("o_t", _FRAMES) + row.strings("o_tp1", _FRAMES), shape[:2])
     return Episode(
-        obs=np.stack([np.moveaxis(frames[:FRAMES], 0, -1), np.moveaxis(frames[FRAMES:], 0, -1)]),
+        obs=np.stack([np.moveaxis(frames[:_FRAMES], 0, -1), np.moveaxis(frames[_FRAMES:], 0, -1)]),
         action=np.array([action, next_action]),
         reward=np.append(row.floats("r_t", 1), np.float32(0)),
         terminated=terminated,
@@ -219,7 +219,7 @@ _BSUITE = "observation action reward discount episodic_reward step_type"
 _DMLAB = "observations_pixels observations_reward observations_action actions rewards discounts"
 _DMLAB += " start_idx episode_return"
 SCHEMAS = {
-    "atari sarsa": _Schema({*_SARSA.split()}, sarsa, (84, 84, FRAMES)),
+    "atari sarsa": _Schema({*_SARSA.split()}, sarsa, (84, 84, _FRAMES)),
     "atari episodes": _Schema({*_ATARI.split()}, _atari_episode, (84, 84, 1)),
     "bsuite": _Schema({*_BSUITE.split()}, bsuite, None),
     "dmlab": _Schema({*_DMLAB.split()}, dmlab, (72, 96, 3)),
