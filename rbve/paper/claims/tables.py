@@ -108,8 +108,8 @@ CLAIMS = (
         "its table's first against its second",
         settled(
             "not run",
-            f"its own table: {_FIRST[0]} {_FIRST[1]:g}, {_SECOND[0]} {_SECOND[1]:g}, without errors "
-            f"or seeds, so it cannot tell; {_NEEDS}",
+            f"its own table: {_FIRST[0]} {_FIRST[1]:g}, {_SECOND[0]} {_SECOND[1]:g}, without "
+            f"errors or seeds, so it cannot tell; {_NEEDS}",
         ),
         printed=_MEDIANS,
     ),
