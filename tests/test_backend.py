@@ -21,7 +21,7 @@ import ctypes, sys, threading
 from rbve import backend
 
 libc = ctypes.CDLL(None)
-backend.limit_arenas()
+backend._limit_arenas()
 together = threading.Barrier(16)
 
 def allocate():

@@ -75,7 +75,7 @@ def datasets(draw: Any) -> Dataset:
     return Dataset.from_episodes(episodes, names, provenance, features)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(datasets())
 def test_parquet_keeps_everything(data: Dataset) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +96,7 @@ def test_parquet_keeps_everything(data: Dataset) -> None:
     assert found.provenance == data.provenance
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(datasets())
 def test_csv_keeps_values(data: Dataset) -> None:
     """Not shapes, nor the ids and names of actions that no mask and no decision holds."""

@@ -9,7 +9,7 @@ from rbve.networks.layers import Linear
 from rbve.types import Array, Head
 
 
-class _Dueling(eqx.Module):
+class Dueling(eqx.Module):
     """Q = V + A − mean A, each from a hidden layer of its own (Wang et al., 2016), as in R2D2."""
 
     hidden: Linear  # both streams side by side

@@ -8,7 +8,7 @@ from rbve.networks.layers import Linear
 from rbve.types import Array, Head
 
 
-class _Ensemble(eqx.Module):
+class Ensemble(eqx.Module):
     """K value heads on one torso. They are linear, so a mixture of them is one head of mixed
     weights: hundreds of heads cost little more than one where only a mixture is asked for."""
 

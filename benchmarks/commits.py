@@ -1,0 +1,132 @@
+"""Speed and memory of two commits: the same commands in turns, compared round by round.
+
+python benchmarks/commits.py OLD NEW [--rounds 3] [--only CASE]
+
+Updates per second are those of the last interval, which compiling does not enter; converting is
+timed whole. Memory is the largest that the command's process held.
+"""
+
+import argparse
+import csv
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from compare_commits import checked_out  # noqa: E402
+
+SHORT = "--eval-episodes 4 --final-evaluations 1"
+# What is recorded once, by the newer commit, and what both train on it.
+RECORDED = {
+    "cartpole": "record cartpole --policy uniform --episodes 200",
+    "breakout": "record minatar:breakout --policy uniform --episodes 600",
+    "memory_len": "record memory_len:10 --policy uniform --episodes 300",
+}
+TRAINED = {
+    "updates": ("cartpole", f"--algorithm rbve --steps 60000 --every 20000 {SHORT}"),
+    "sweep": ("cartpole", f"--algorithm rbve dqn --seeds 4 --steps 30000 --every 10000 {SHORT}"),
+    "pixels": ("breakout", f"--algorithm rbve --batch-size 32 --steps 6000 --every 2000 {SHORT}"),
+    "memory": ("memory_len", f"--algorithm dqn --memory 64 --steps 900 --every 300 {SHORT}"),
+}
+CASES = (*TRAINED, "convert")
+LOG_ROWS = 400_000
+
+
+class Lap(NamedTuple):
+    rate: float  # updates or rows a second
+    mib: float  # the process's largest resident set
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=CASES, action="append", help="repeatable")
+    arguments = parser.parse_args()
+    chosen = arguments.only or CASES
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        sides = [
+            checked_out(commit, folder / name)
+            for name, commit in (("old", arguments.old), ("new", arguments.new))
+        ]
+        if "convert" in chosen:
+            write_log(folder / "log.csv")
+        for name in {TRAINED[case][0] for case in chosen if case in TRAINED}:
+            run(sides[1], f"{RECORDED[name]} --out {folder / name}")
+        for case in chosen:
+            laps = [
+                [measure(case, side, folder, number) for side in sides]
+                for number in range(arguments.rounds)
+            ]
+            show(case, laps)
+
+
+def show(case: str, laps: list[list[Lap]]) -> None:
+    ratios = [new.rate / old.rate for old, new in laps]
+    old, new = (statistics.median(lap[side].rate for lap in laps) for side in (0, 1))
+    held = [statistics.median(lap[side].mib for lap in laps) for side in (0, 1)]
+    print(
+        f"{case}: new / old {statistics.median(ratios):.2f}x ({min(ratios):.2f} to "
+        f"{max(ratios):.2f}); {old:,.0f} and {new:,.0f} a second; "
+        f"{held[0]:,.0f} and {held[1]:,.0f} MiB",
+        flush=True,
+    )
+
+
+def measure(case: str, side: Path, folder: Path, number: int) -> Lap:
+    out = folder / f"{case}-{side.name}-{number}"
+    started = time.monotonic()
+    if case == "convert":
+        columns = "--episode episode --action action --reward reward --observation x0 x1 x2 x3"
+        mib = run(side, f"convert {folder / 'log.csv'} {out} {columns}")
+        return Lap(LOG_ROWS / (time.monotonic() - started), mib)
+    data, words = TRAINED[case]
+    mib = run(side, f"train {folder / data} --out {out} {words}")
+    rates = []
+    for file in out.glob("*/rows.jsonl"):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        rates.append([x["value"] for x in lines if x.get("metric") == "updates_per_second"][-1])
+    return Lap(sum(rates), mib)
+
+
+def run(code: Path, words: str) -> float:
+    """Run a command of that code; its largest resident set, MiB."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rbve.cli", *words.split()],
+        cwd=code,
+        env={**os.environ, "PYTHONPATH": str(code)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if os.waitstatus_to_exitcode(status) not in (0, 3, 4):  # verdicts on data of random play
+        sys.exit(f"{code.name}: rbve {words}\n{said[-2000:]}")
+    return usage.ru_maxrss / 1024
+
+
+def write_log(file: Path) -> None:
+    draw = random.Random(0)
+    with open(file, "w", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["episode", "x0", "x1", "x2", "x3", "action", "reward"])
+        for row in range(LOG_ROWS):
+            numbers = [f"{draw.gauss(0, 1):.5f}" for _ in range(5)]
+            rows.writerow([row // 50, *numbers[:4], draw.randrange(4), numbers[4]])
+
+
+if __name__ == "__main__":
+    main()
