@@ -2,13 +2,13 @@
 
 python benchmarks/commits.py OLD NEW [--rounds 3] [--only CASE]
 
-Updates per second are those of the last interval, which compiling does not enter; converting is
-timed whole. Memory is the largest that the command's process held.
+Updates per second are those by which a long run exceeds a short one, so that starting, compiling
+and the first evaluation do not enter; converting is timed whole. Memory is the largest that the
+command's process held.
 """
 
 import argparse
 import csv
-import json
 import os
 import random
 import statistics
@@ -24,18 +24,19 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from compare_commits import checked_out  # noqa: E402
 
-SHORT = "--eval-episodes 4 --final-evaluations 1"
+FEW = "--eval-episodes 4 --final-evaluations 1"
 # What is recorded once, by the newer commit, and what both train on it.
 RECORDED = {
     "cartpole": "record cartpole --policy uniform --episodes 200",
     "breakout": "record minatar:breakout --policy uniform --episodes 600",
     "memory_len": "record memory_len:10 --policy uniform --episodes 300",
 }
+# Data, settings, updates of the long run, and how many runs they are of.
 TRAINED = {
-    "updates": ("cartpole", f"--algorithm rbve --steps 60000 --every 20000 {SHORT}"),
-    "sweep": ("cartpole", f"--algorithm rbve dqn --seeds 4 --steps 30000 --every 10000 {SHORT}"),
-    "pixels": ("breakout", f"--algorithm rbve --batch-size 32 --steps 6000 --every 2000 {SHORT}"),
-    "memory": ("memory_len", f"--algorithm dqn --memory 64 --steps 900 --every 300 {SHORT}"),
+    "updates": ("cartpole", "--algorithm rbve", 200_000, 1),
+    "sweep": ("cartpole", "--algorithm rbve dqn --seed 0 1 2 3", 40_000, 8),
+    "pixels": ("breakout", "--algorithm rbve --batch-size 32", 6_000, 1),
+    "memory": ("memory_len", "--algorithm dqn --memory 64", 1_000, 1),
 }
 CASES = (*TRAINED, "convert")
 LOG_ROWS = 400_000
@@ -91,13 +92,14 @@ def measure(case: str, side: Path, folder: Path, number: int) -> Lap:
         columns = "--episode episode --action action --reward reward --observation x0 x1 x2 x3"
         mib = run(side, f"convert {folder / 'log.csv'} {out} {columns}")
         return Lap(LOG_ROWS / (time.monotonic() - started), mib)
-    data, words = TRAINED[case]
-    mib = run(side, f"train {folder / data} --out {out} {words}")
-    rates = []
-    for file in out.glob("*/rows.jsonl"):
-        lines = [json.loads(line) for line in file.read_text().splitlines()]
-        rates.append([x["value"] for x in lines if x.get("metric") == "updates_per_second"][-1])
-    return Lap(sum(rates), mib)
+    data, words, steps, runs = TRAINED[case]
+    seconds = []
+    for length in (steps // 10, steps):
+        started = time.monotonic()
+        own = f"--steps {length} --every {length} {FEW} --out {out}-{length}"
+        mib = run(side, f"train {folder / data} {words} {own}")
+        seconds.append(time.monotonic() - started)
+    return Lap(runs * (steps - steps // 10) / (seconds[1] - seconds[0]), mib)
 
 
 def run(code: Path, words: str) -> float:

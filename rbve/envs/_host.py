@@ -75,8 +75,11 @@ class NoisyHostEnv:
 
     def __init__(self, env: HostEnv, epsilon: float) -> None:
         self._env, self._epsilon, self._rng = env, epsilon, np.random.default_rng()
+        self.executed = -1
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # a copy that is not filled yet has no environment to ask
+            raise AttributeError(name)
         return getattr(self._env, name)
 
     def reset(self, seed: int | None = None) -> np.ndarray:
@@ -84,12 +87,15 @@ class NoisyHostEnv:
             # The spawn key keeps the noise independent of the environment's own draws,
             # which may start from the same seed.
             self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        self.executed = -1
         return self._env.reset(seed)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool]:
         if self._rng.random() < self._epsilon:
             action = random_action(self._rng, len(self._env.actions), self._env.legal)
-        return self._env.step(action)
+        outcome = self._env.step(action)
+        self.executed = self._env.executed
+        return outcome
 
 
 def shows_final(env: HostEnv) -> bool:

@@ -85,7 +85,7 @@ def make_program(
     spec: Spec, items: Any, split: Callable[[Tree], Tree] = lambda tree: tree
 ) -> Program:
     """The compiled parts of training for one Spec and one kind of Items (rbve/training/batches).
-    `split` marks arrays (B, ...) that several devices share (run.Team)."""
+    `split` marks arrays (B, ...) that several devices share (run._Team)."""
     algorithm, options = spec.load_algorithm(), spec.load_options()
     polyak = spec.optimiser.polyak
     td = ops.TD(spec.td, bool(spec.network.rescale))

@@ -73,9 +73,10 @@ def read(
 ) -> Source:
     """Open a dataset of any format, to be read part by part; arguments are those of load()."""
     name = format or recognise(Path(path))
+    chosen = module(name)  # first: options of a mistyped format would be blamed on the options
     options = choose(name, option_kinds(), options)
     arguments = () if options is None else (options, on_fault)
-    return module(name).read(Path(path), *arguments)
+    return chosen.read(Path(path), *arguments)
 
 
 def load(

@@ -127,7 +127,7 @@ class Survey:
             if texts or self._is_words(pair):
                 self.words |= {name: Words(self._most_names) for name in pair}
         for name in () if self.options.actions else roles.decisions:
-            self.words[name] = Words(16 * _MAX_ACTIONS)  # so many that the largest id is named
+            self.words[name] = Words(16 * _MAX_ACTIONS)  # the largest id among so many is named
         names, action = roles.in_use, roles.one("action")
         counted = set(self.words)  # columns whose numbers are names, or may turn out to be
         if texts:
@@ -199,7 +199,10 @@ class Survey:
                 "action? Declare the set with --actions if so",
             )
         if not names:
-            self.report.fatal("bad action", f"column {action!r} holds no action at all")
+            what = "holds no action at all"
+            if sum(self.words[action].names.values()):
+                what = "holds numbers of which none is an action's id; ids are whole, from 0 on"
+            self.report.fatal("bad action", f"column {action!r} {what}")
         numbered = by_id and set(suffixes) == set(map(str, range(len(suffixes))))
         if names <= set(suffixes) and not numbered:
             return suffixes, False  # the masks name the set

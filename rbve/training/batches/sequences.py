@@ -39,7 +39,7 @@ NUMBERS = Packed(
 )
 
 
-class _SequencePlan(NamedTuple):
+class SequencePlan(NamedTuple):
     """The shape of sequences; all of them are equally long."""
 
     burn_in: int  # rows that warm the memory up
@@ -52,14 +52,14 @@ class _SequencePlan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _SequenceItems:
+class SequenceItems:
     """Sequences of one shape (Items). Batches are flat, time before batch."""
 
     obs_shape: tuple[int, ...]
     actions: int
     masked: bool
     pixels: bool  # frames are bytes
-    plan: _SequencePlan
+    plan: SequencePlan
 
     averaged = True
 
@@ -141,7 +141,7 @@ class _SequenceColumns:
     dataset: Dataset
     items: np.ndarray  # (N, 3) int64, as in a Store; the first row may lie before the data
     numbers: np.ndarray  # (R, len(NUMBERS)) int32
-    plan: _SequencePlan
+    plan: SequencePlan
 
     @property
     def decisions(self) -> int:
@@ -195,17 +195,17 @@ class _SequenceColumns:
 
 def sequence_plan(
     datasets: Sequence[Dataset], sequence: int, burn_in: int, n_step: int
-) -> _SequencePlan:
+) -> SequencePlan:
     """`sequence` rows a window, or with 0 whole episodes: the longest decides."""
     if not sequence:
-        return _SequencePlan(0, max(map(longest_episode, datasets)), 0)
+        return SequencePlan(0, max(map(longest_episode, datasets)), 0)
     rows = max(len(data.action) for data in datasets)
     if max(sequence, burn_in) > rows:
         raise ValueError(
             f"windows of {sequence:,} steps after {burn_in:,} to warm up do not fit the data, "
             f"{rows:,} rows in all; give less, or leave --sequence out for whole episodes"
         )
-    return _SequencePlan(burn_in, sequence, n_step)
+    return SequencePlan(burn_in, sequence, n_step)
 
 
 def longest_episode(data: Dataset) -> int:
@@ -213,18 +213,18 @@ def longest_episode(data: Dataset) -> int:
     return int(np.diff(data.offsets).max())
 
 
-def sequence_items(data: Dataset, plan: _SequencePlan) -> _SequenceItems:
+def sequence_items(data: Dataset, plan: SequencePlan) -> SequenceItems:
     if not data.complete.all():
         raise ValueError(
             "a network with memory learns from whole episodes, and this data holds fragments of "
             "episodes; train without memory"
         )
     masked, pixels = data.legal is not None, has_pixels(data)
-    return _SequenceItems(input_shape(data, 1), data.num_actions, masked, pixels, plan)
+    return SequenceItems(input_shape(data, 1), data.num_actions, masked, pixels, plan)
 
 
 def sequence_columns(
-    data: Dataset, view: View, bootstrap: Bootstrap, sequence: int, plan: _SequencePlan
+    data: Dataset, view: View, bootstrap: Bootstrap, sequence: int, plan: SequencePlan
 ) -> _SequenceColumns:
     """The sequences of a dataset that hold something to train on."""
     first = first_rows(data) == np.arange(len(data.action))
