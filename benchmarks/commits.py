@@ -2,9 +2,9 @@
 
 python benchmarks/commits.py OLD NEW [--rounds 3] [--only CASE]
 
-Updates per second are those by which a long run exceeds a short one, so that starting, compiling
-and the first evaluation do not enter; converting is timed whole. Memory is the largest that the
-command's process held.
+Rates are per second of CPU time, which leaves out what other programs took. Those of updates are
+by which a long run exceeds a short one, so that starting, compiling and the first evaluation do not
+enter; converting counts whole. Memory is the largest that the command's process held.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,15 +34,15 @@ RECORDED = {
 TRAINED = {
     "updates": ("cartpole", "--algorithm rbve", 200_000, 1),
     "sweep": ("cartpole", "--algorithm rbve dqn --seed 0 1 2 3", 40_000, 8),
-    "pixels": ("breakout", "--algorithm rbve --batch-size 32", 6_000, 1),
-    "memory": ("memory_len", "--algorithm dqn --memory 64", 1_000, 1),
+    "pixels": ("breakout", "--algorithm rbve --batch-size 32", 20_000, 1),
+    "memory": ("memory_len", "--algorithm dqn --memory 64", 2_000, 1),
 }
 CASES = (*TRAINED, "convert")
 LOG_ROWS = 400_000
 
 
 class Lap(NamedTuple):
-    rate: float  # updates or rows a second
+    rate: float  # updates or rows per second of CPU time
     mib: float  # the process's largest resident set
 
 
@@ -79,7 +78,7 @@ def show(case: str, laps: list[list[Lap]]) -> None:
     held = [statistics.median(lap[side].mib for lap in laps) for side in (0, 1)]
     print(
         f"{case}: new / old {statistics.median(ratios):.2f}x ({min(ratios):.2f} to "
-        f"{max(ratios):.2f}); {old:,.0f} and {new:,.0f} a second; "
+        f"{max(ratios):.2f}); {old:,.0f} and {new:,.0f} per CPU second; "
         f"{held[0]:,.0f} and {held[1]:,.0f} MiB",
         flush=True,
     )
@@ -87,23 +86,21 @@ def show(case: str, laps: list[list[Lap]]) -> None:
 
 def measure(case: str, side: Path, folder: Path, number: int) -> Lap:
     out = folder / f"{case}-{side.name}-{number}"
-    started = time.monotonic()
     if case == "convert":
         columns = "--episode episode --action action --reward reward --observation x0 x1 x2 x3"
-        mib = run(side, f"convert {folder / 'log.csv'} {out} {columns}")
-        return Lap(LOG_ROWS / (time.monotonic() - started), mib)
+        seconds, mib = run(side, f"convert {folder / 'log.csv'} {out} {columns}")
+        return Lap(LOG_ROWS / seconds, mib)
     data, words, steps, runs = TRAINED[case]
-    seconds = []
+    used = []
     for length in (steps // 10, steps):
-        started = time.monotonic()
         own = f"--steps {length} --every {length} {FEW} --out {out}-{length}"
-        mib = run(side, f"train {folder / data} {words} {own}")
-        seconds.append(time.monotonic() - started)
-    return Lap(runs * (steps - steps // 10) / (seconds[1] - seconds[0]), mib)
+        seconds, mib = run(side, f"train {folder / data} {words} {own}")
+        used.append(seconds)
+    return Lap(runs * (steps - steps // 10) / (used[1] - used[0]), mib)
 
 
-def run(code: Path, words: str) -> float:
-    """Run a command of that code; its largest resident set, MiB."""
+def run(code: Path, words: str) -> tuple[float, float]:
+    """Run a command of that code; its seconds of CPU time and its largest resident set, MiB."""
     process = subprocess.Popen(
         [sys.executable, "-m", "rbve.cli", *words.split()],
         cwd=code,
@@ -117,7 +114,7 @@ def run(code: Path, words: str) -> float:
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status) not in (0, 3, 4):  # verdicts on data of random play
         sys.exit(f"{code.name}: rbve {words}\n{said[-2000:]}")
-    return usage.ru_maxrss / 1024
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def write_log(file: Path) -> None:

@@ -11,7 +11,7 @@ from rbve.report import sheet
 
 VERSION = "6.4"  # of Vega-Lite, in files and pages alike
 _WIDTH = 820  # pixels of a picture's words
-_PIXELS = 2  # of a PNG per pixel of the specification
+_PIXELS = 1.5  # of a PNG per pixel of the specification
 
 # In order of preference. What draws pictures takes the first there is, and another for a whole
 # line that holds a sign the font lacks (V̂, log₁₀), so the first has them all.
