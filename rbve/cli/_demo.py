@@ -39,7 +39,7 @@ class DemoProblem:
 
 
 # Longest first, so that no core waits at the end.
-PROBLEMS = (DemoProblem("cartpole", 1_000, 100_000), DemoProblem("catch", 2_000, 10_000))
+PROBLEMS = (DemoProblem("cartpole", 1_000, 100_000), DemoProblem("catch", 2_000, 20_000))
 
 
 def run(out: Path) -> Path:

@@ -60,7 +60,7 @@ def test_studies_keep_theirs() -> None:
     ]
     assert [(each.steps, default_period(each.steps)) for each in demo.PROBLEMS] == [
         (100_000, 125),
-        (10_000, 100),
+        (20_000, 100),
     ]
 
 
