@@ -22,6 +22,8 @@ def command(
     scale: Literal["quick", "desk", "paper"] = "quick",
     out: Path = Path("study"),
     noise: tuple[float, ...] = (),
+    env: tuple[str, ...] = (),
+    packed: Path | None = None,
     executor: ExecutorName = DEFAULT,
 ) -> None:
     """Run experiments of the paper, or your own: record, train, evaluate; then `rbve report OUT`.
@@ -34,6 +36,9 @@ def command(
             (with memory its number of updates, on levels and networks as small as at desk).
         out: Folder for recordings, runs and rows.
         noise: Levels of noise in place of the experiment's own, e.g. 0 0.1 0.2 0.3 0.4 0.5.
+        env: Record and train in these environments now, and in the others another time.
+        packed: Results that `rbve pack` kept: what is finished there is neither recorded nor
+            trained again. `rbve pack PACKED OUT --out PACKED` then adds what is new.
     """
     from rbve import backend
     from rbve.files import locked
@@ -52,13 +57,13 @@ def command(
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out}: is a file; give a folder with --out")
     for asked in trained.values():
-        study.check(asked, study.scale_named(scale))
+        study.check(study.part(asked, env), study.scale_named(scale))
     with locked(out):
         for each, experiment in loaded.items():
             if isinstance(experiment, experiments.Theory):
                 _run_theory(each, experiment, scale, out / "theory" / each)
         if trained:
-            _run_study(trained, scale, out, executor)
+            _run_study(trained, scale, out, executor, packed, env)
     _console.tell(f"done: `rbve report {out} --out {out.name}.html` shows it")
 
 
@@ -79,7 +84,12 @@ def _run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path
 
 
 def _run_study(
-    chosen: dict[str, experiments.Experiment], scale: str, out: Path, executor: str
+    chosen: dict[str, experiments.Experiment],
+    scale: str,
+    out: Path,
+    executor: str,
+    packed: Path | None,
+    env: tuple[str, ...],
 ) -> None:
     from rbve.audit.verdict import counted
     from rbve.data.manifest import is_recorded
@@ -88,23 +98,26 @@ def _run_study(
     from rbve.training.run import is_finished
 
     size = study.scale_named(scale)
+    kept = results.kept(packed) if packed else study.NOTHING
     for name, experiment in chosen.items():
         _console.show_notes(results.changes(out, name, experiment))
-    wanted = study.recordings(list(chosen.values()), size)
+    parts = [study.part(each, env) for each in chosen.values()]
+    wanted = study.recordings(parts, size, out, kept)
     missing = [each for each in wanted if not is_recorded(each.folder(out))]
     with _console.bar(f"recording {counted(len(missing), 'dataset')}", len(missing), "") as bar:
-        needless = study.needless(list(chosen.values()), size, out)
+        needless = study.needless(parts, size, out)
         study.record_all(wanted, out, lambda each, *more: bar.advance(*more), needless)
     with _console.bar("auditing the data", len(wanted), "datasets") as bar:
         audits.write_audits(out, lambda recording: bar.advance(1, None))
     frames.write_strips(out)
-    jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
+    jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out, kept)}
     for name, experiment in chosen.items():
         for env, reason in study.left_out(experiment, size, out).items():
             _console.tell(f"{name}: {env} is left out: {reason}")
     if not jobs:
         raise ValueError(f"no data counts, so there is nothing to train; recordings are in {out}")
-    left = [job for job in jobs.values() if not is_finished(out / "runs" / job.id)]
+    due = study.unfinished(list(jobs.values()), kept, env)
+    left = [job for job in due if not is_finished(out / "runs" / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
-        study.run(chosen, size, out, bar.trained, executor)
+        study.run(chosen, size, out, bar.trained, executor, kept, env)

@@ -5,7 +5,8 @@ OUT/runs/<job>/rows.jsonl      results; equal jobs are trained once
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,7 @@ from rbve.behaviours.record import EXPERT, Asked, RecordingPlan, choose, default
 from rbve.behaviours.record import Progress as RecordingProgress
 from rbve.data.manifest import fingerprint, is_recorded, read_provenance
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
-from rbve.paper.results import write_experiment
+from rbve.paper.results import Kept, write_experiment
 from rbve.parts import DataRef
 from rbve.spec import Spec
 from rbve.sweep.devices import on_all_devices
@@ -28,6 +29,7 @@ from rbve.sweep.run import run_jobs
 from rbve.training.run import Progress
 
 _SLOW = {"iqn": 0, "rem": 1, "bcq": 2}  # begun first, so that no core waits for them at the end
+NOTHING = Kept()
 _LEARNING_RATE = 3e-4  # where a method says none (the paper's largest)
 
 
@@ -52,10 +54,26 @@ def check(experiment: Experiment, scale: Scale) -> None:
         raise
 
 
-def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recording]:
+def part(experiment: Experiment, envs: Collection[str]) -> Experiment:
+    """The same in some of its environments; in all where none is named.
+
+    Raises:
+        ValueError: It has none of them.
+    """
+    own = tuple(dict.fromkeys(data.env for data in experiment.data))
+    if envs and not set(envs) & set(own):
+        raise ValueError(f"--env: {', '.join(envs)} is not among {', '.join(own)}")
+    chosen = tuple(data for data in experiment.data if not envs or data.env in envs)
+    return replace(experiment, data=chosen)
+
+
+def recordings(
+    experiments: Sequence[Experiment], scale: Scale, out: Path = Path(), kept: Kept = NOTHING
+) -> list[Recording]:
     """All datasets needed, each once; those that others build on first, then the longest.
 
-    First seeds come before the others: they may show that those are needless.
+    First seeds come before the others: they may show that those are needless. So are those of
+    which every run is among the packed ones.
     """
     wanted = {
         each
@@ -63,6 +81,7 @@ def recordings(experiments: Sequence[Experiment], scale: Scale) -> list[Recordin
         for data in experiment.data
         for seed in range(experiment.at(scale).datasets)
         for own in [recording(data, experiment.at(scale), seed)]
+        if not _is_spared(experiment, data, scale, seed, out, kept)
         for each in (own, own.online)
     }
     order = {"cartpole": 0, "mountain_car": 1}
@@ -145,8 +164,9 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
     record(choose(Asked(asked), plan), plan, note)
 
 
-def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
-    """Every method and setting on every dataset that counts; needs the recordings."""
+def jobs(experiment: Experiment, scale: Scale, out: Path, kept: Kept = NOTHING) -> list[Spec]:
+    """Every method and setting on every dataset that counts and is recorded, here or where the
+    packed runs come from."""
     scale = experiment.at(scale)
     marks: dict[Path, str] = {}
     found = []
@@ -155,17 +175,46 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
             continue
         for seed in range(scale.datasets):
             folder = recording(data, scale, seed).folder(out)
-            if folder not in marks:
+            if folder not in marks and is_recorded(folder):
                 marks[folder] = fingerprint(folder)
-            ref = DataRef(str(folder), data.keep, seed, data.side, data.action, marks[folder])
-            kept = f"keep={data.keep:g} side={data.side} action={data.action}"
-            label = {"group": f"{folder.parent.name} {kept}", "replicate": marks[folder]}
-            found += [
-                job(ref, data.env, method, settings, scale, seed, experiment.spec).varied(**label)
-                for method in experiment.methods
-                for settings in method.sweep[: scale.settings]
-            ]
+            if folder in marks:
+                found += _jobs_on(experiment, data, scale, seed, folder, marks[folder])
+            else:
+                found += _kept_jobs(experiment, data, scale, seed, out, kept)
     return found
+
+
+def _jobs_on(
+    experiment: Experiment, data: Data, scale: Scale, seed: int, folder: Path, mark: str
+) -> list[Spec]:
+    """Every method and setting on one dataset, known by its fingerprint."""
+    ref = DataRef(str(folder), data.keep, seed, data.side, data.action, mark)
+    share = f"keep={data.keep:g} side={data.side} action={data.action}"
+    label = {"group": f"{folder.parent.name} {share}", "replicate": mark}
+    return [
+        job(ref, data.env, method, settings, scale, seed, experiment.spec).varied(**label)
+        for method in experiment.methods
+        for settings in method.sweep[: scale.settings]
+    ]
+
+
+def _kept_jobs(
+    experiment: Experiment, data: Data, scale: Scale, seed: int, out: Path, kept: Kept
+) -> list[Spec]:
+    """Those on a dataset that is not here, if packed runs know it at this scale."""
+    folder = recording(data, scale, seed).folder(out)
+    for mark in kept.fingerprints.get(folder.relative_to(out).as_posix(), ()):
+        found = _jobs_on(experiment, data, scale, seed, folder, mark)
+        if any(each.id in kept.finished for each in found):
+            return found
+    return []
+
+
+def _is_spared(
+    experiment: Experiment, data: Data, scale: Scale, seed: int, out: Path, kept: Kept
+) -> bool:
+    found = _kept_jobs(experiment, data, experiment.at(scale), seed, out, kept)
+    return bool(found) and all(each.id in kept.finished for each in found)
 
 
 def left_out(experiment: Experiment, scale: Scale, out: Path) -> dict[str, str]:
@@ -255,19 +304,28 @@ def job(
     return Spec.of(data=ref, **(own | {**fields, **method.settings, **tried})).resolved()
 
 
+def unfinished(jobs: Sequence[Spec], kept: Kept, envs: Collection[str]) -> list[Spec]:
+    """Without those among the packed ones, and in the environments named or in all."""
+    due = [job for job in jobs if job.id not in kept.finished]
+    return [job for job in due if not envs or job.evaluation.env in envs]
+
+
 def run(
     experiments: Mapping[str, Experiment],
     scale: Scale,
     out: Path,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     executor: str = DEFAULT,
+    kept: Kept = NOTHING,
+    envs: Collection[str] = (),
 ) -> list[Path]:
-    """Train every job of every experiment once; returns the folders of their rows."""
+    """Train every job of every experiment once, but those among the packed ones, in the
+    environments named or in all; returns the folders of their rows."""
     wanted = []
     for name, experiment in experiments.items():
-        mine = jobs(experiment, scale, out)
+        mine = jobs(experiment, scale, out, kept)
         why = left_out(experiment, scale, out)
         write_experiment(out, name, experiment, [job.id for job in mine], why)
-        wanted += mine
+        wanted += unfinished(mine, kept, envs)
     wanted.sort(key=lambda job: _SLOW.get(job.algorithm, len(_SLOW)))
     return run_jobs(wanted, out / "runs", on_progress, executor=executor)

@@ -10,6 +10,7 @@ OUT/frames/<kind>.png               what recorded images look like
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rbve import rows, schema
@@ -25,6 +26,13 @@ THEORY = "theory"
 _PACKED_THEORY = "theory.jsonl.gz"  # not the name by which trained runs are found
 _OUTLINE = {**{each.name: str for each in fields(Outline)}, "measures": [str]}
 _LISTED = {"jobs": [str], "left_out?": {"*": str}, "outline?": _OUTLINE}
+
+
+class Kept(NamedTuple):
+    """What a packed study spares: runs that need no training, and what they were trained on."""
+
+    finished: frozenset[str] = frozenset()  # jobs
+    fingerprints: Mapping[str, Sequence[str]] = MappingProxyType({})  # by recording, data/KIND/SEED
 
 
 class Packed(NamedTuple):
@@ -115,6 +123,25 @@ def theory_runs(paths: Iterable[Path]) -> dict[str, list[Run]]:
             if runs:
                 found.setdefault(folder.name, []).extend(runs)
     return found
+
+
+def kept(packed: Path) -> Kept:
+    """Of a folder that `pack` wrote.
+
+    Raises:
+        ValueError: There are no packed rows.
+    """
+    file = packed / rows.PACKED
+    if not file.is_file():
+        raise ValueError(f"{packed}: no {rows.PACKED}; `rbve pack STUDY --out {packed}` writes it")
+    runs = [run for run in rows.read_all(file) if is_finished(run)]
+    marks: dict[str, list[str]] = {}
+    for run in runs:
+        data = run.spec.get("data") or {}
+        own = marks.setdefault("/".join(Path(data.get("path", "")).parts[-3:]), [])
+        if (mark := data.get("fingerprint", "")) not in own:
+            own.append(mark)
+    return Kept(frozenset(run.job for run in runs), marks)
 
 
 def _without_place(run: Run) -> Run:

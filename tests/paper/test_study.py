@@ -10,7 +10,7 @@ import pytest
 
 from rbve import rows
 from rbve.data import load
-from rbve.paper import experiments
+from rbve.paper import experiments, results
 from rbve.paper import reproduce as study
 from rbve.paper.experiments import Data, Experiment, Method, Scale, Theory
 from rbve.parts import DataRef
@@ -211,3 +211,48 @@ def test_a_scale_may_say_how_long_the_target_stands(period: int, wanted: int) ->
     scale = replace(experiments.SCALES["quick"], steps=4_000, target_period=period)
     made = study.job(DataRef("data"), "catch", Method("bve"), {}, scale, seed=0)
     assert made.optimiser.target_period == wanted
+
+
+def test_what_is_packed_is_neither_recorded_nor_trained_again(
+    done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = tmp_path / "packed"
+    results.pack([done], packed)
+    kept = results.kept(packed)
+    monkeypatch.chdir(tmp_path)
+    out = Path("study")
+    assert study.recordings([CATCH], TINY, out, kept) == []
+    assert study.run({"catch": CATCH}, TINY, out, kept=kept) == []
+    assert results.jobs_of([out]) == results.jobs_of([done])
+
+    # One run is missing: its recording, and those it builds on, are needed again.
+    lost = next(run for run in rows.find([done]) if run.spec["data"]["path"].endswith("0.25/1"))
+    kept = kept._replace(finished=kept.finished - {lost.job})
+    wanted = study.recordings([CATCH], TINY, out, kept)
+    assert [(each.expert, each.seed) for each in wanted] == [(None, 1), (0.25, 1)]
+    mine = [job.id for job in study.jobs(CATCH, TINY, out, kept)]
+    assert lost.job in mine
+    assert len(mine) == 18
+
+
+def test_packed_runs_of_another_scale_spare_nothing(done: Path, tmp_path: Path) -> None:
+    results.pack([done], tmp_path)
+    longer = replace(TINY, steps=2 * TINY.steps)
+    kept = results.kept(tmp_path)
+    assert len(study.recordings([CATCH], longer, tmp_path, kept)) == 4
+    assert study.jobs(CATCH, longer, tmp_path, kept) == []
+    with pytest.raises(ValueError, match=r"nothing: no rows.jsonl.gz; `rbve pack"):
+        results.kept(tmp_path / "nothing")
+
+
+def test_a_part_of_a_study(done: Path) -> None:
+    everything = experiments.load("bsuite")
+    assert isinstance(everything, Experiment)
+    part = study.part(everything, ("cartpole", "elsewhere"))
+    assert {data.env for data in part.data} == {"cartpole"}
+    assert study.part(everything, ()) == everything
+    with pytest.raises(ValueError, match="--env: pong is not among catch, cartpole, mountain_car"):
+        study.part(everything, ("pong",))
+    jobs = study.jobs(CATCH, TINY, done)
+    assert study.unfinished(jobs, study.NOTHING, ("catch",)) == jobs
+    assert study.unfinished(jobs, study.NOTHING, ("cartpole",)) == []

@@ -1,9 +1,10 @@
-"""What the MinAtar experiments share: the games, and sizes that a CPU carries.
+"""What the MinAtar experiments share: the games, and sizes that can tell.
 
-An update through MinAtar's convolution costs some twenty times one of bsuite's dense layers, so
-runs are shorter, batches of 32 (MinAtar's own), and each method has one setting: desk scale takes
-about an hour and a half on 2 cores. A game counts only if every agent that recorded it ends at
-three times the random policy's return.
+A recording is the 1,000,000 steps of an online DQN while it learns, and methods see all of it
+unless an experiment asks for less. Updates take batches of 32 (MinAtar's own) and the target
+network is copied every 250. Settings are tuned on one recording of breakout (minatar_tuning) and
+held for the other games, as the paper does with its nine games. A game counts only if every agent
+that recorded it ends at three times the random policy's return.
 """
 
 from dataclasses import replace
@@ -11,10 +12,13 @@ from functools import partial
 
 from rbve.paper.experiments import Data, Experiment, scales
 
-_GAMES = tuple(f"minatar:{game}" for game in ("breakout", "space_invaders"))
+ALL_GAMES = tuple(
+    f"minatar:{game}" for game in ("breakout", "space_invaders", "asterix", "freeway", "seaquest")
+)
+TWO_GAMES = ALL_GAMES[:2]  # where a question is asked of many kinds of data
 _SCALES = scales(
     quick=(2, 2_000, 0.2, 1, 2, 16, 32),
-    desk=(4, 10_000, 0.5, 1, 5, 64, 32),
+    desk=(3, 100_000, 2.0, 1, 20, 32, 32, 250),
     paper=(5, 2_000_000, 2.0, 10, 20, 100, 128),
 )
 # `learned`: late returns over random ones.
@@ -27,5 +31,6 @@ def as_in(bsuites: Experiment, question: str, data: tuple[Data, ...]) -> Experim
     return replace(own, paper=f"{bsuites.paper}; here MinAtar")
 
 
-def games(**choices: object) -> tuple[Data, ...]:
-    return tuple(Data(game, **choices) for game in _GAMES)  # type: ignore[arg-type]
+def games(names: tuple[str, ...] = TWO_GAMES, **choices: object) -> tuple[Data, ...]:
+    """All of their recordings, unless the choices say `keep`."""
+    return tuple(Data(game, **{"keep": 1.0, **choices}) for game in names)  # type: ignore[arg-type]
