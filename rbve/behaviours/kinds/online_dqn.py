@@ -85,8 +85,8 @@ class ReplayBuffer(NamedTuple):
 
 
 class State(NamedTuple):
-    params: Array
-    target: Array
+    params: Any  # a network: slicing layers out of one vector would copy them at every step
+    target: Any
     opt: Tree
     updates: Array
     env: Tree
@@ -123,15 +123,16 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> _Agent:
     build_network = functools.partial(build, *shape)
     unravel = flattened(build_network)[1]
 
-    def q_values(params: Array, obs: Array) -> Array:
-        return unravel(params)(obs, jax.random.key(0)).q
+    def q_values(network: Any, obs: Array) -> Array:
+        return network(obs, jax.random.key(0)).q
 
     def legal_in(env_state: Tree) -> Array | None:
         return None if env.legal is None else env.legal(env_state)
 
     def init(key: Array) -> State:
         key_weights, key_reset, key_run = jax.random.split(key, 3)
-        params = ravel_pytree(build_network(key_weights))[0]
+        params = build_network(key_weights)
+        target, opt = jax.tree.map(jnp.copy, params), optimiser.init(params)
         env_state, obs = env.reset(key_reset)
         rows, legal = capacity + 2, legal_in(env_state)
         buffer = ReplayBuffer(
@@ -145,7 +146,7 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> _Agent:
         )
         zero = jnp.zeros((), jnp.int32)
         return State(
-            params, params.copy(), optimiser.init(params), zero, env_state, obs, key_run,
+            params, target, opt, zero, env_state, obs, key_run,
             zero, zero, zero, zero, buffer, priorities.empty(rows),
         )  # fmt: skip
 
@@ -157,9 +158,9 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> _Agent:
         action, _ = online.explore(values, legal, exploration(state.steps, options), key_act)
         env_state, outcome = env.step(state.env, action, key_step)
         ended, legal_after = outcome.terminated | outcome.truncated, legal_in(env_state)
-        fresh_state, fresh_obs = env.reset(key_reset)
-        env_state = jax.tree.map(lambda a, b: jnp.where(ended, a, b), fresh_state, env_state)
-        obs = jnp.where(ended, fresh_obs, outcome.obs)
+        env_state, obs = jax.lax.cond(
+            ended, lambda: env.reset(key_reset), lambda: (env_state, outcome.obs)
+        )
         row, old = state.row, state.buffer
         next_row = row + 1 + ended
         here, after, then = row % ring, (row + 1) % ring, next_row % ring
@@ -223,7 +224,7 @@ def make_agent(env: Env, capacity: int, options: DQNOptions) -> _Agent:
         best = jnp.argmax(ops.mask(q_values(state.params, next_obs), legal), axis=-1)
         goal = reward + discount * ops.select(q_values(state.target, next_obs), best)
 
-        def loss(params: Array) -> tuple[Array, Array]:
+        def loss(params: Any) -> tuple[Array, Array]:
             error = ops.select(q_values(params, obs), state.buffer.action[row]) - goal
             return jnp.mean(importance * ops.huber(error)), error
 
@@ -289,7 +290,7 @@ class OnlineDQN:
             env.actions,
             provenance(plan, "online dqn", episodes, asdict(options)),
             episodes,
-            online.run_agent(advance, lambda: state.params, judge, total, blocks=64),
+            online.run_agent(advance, lambda: ravel_pytree(state.params)[0], judge, total, 64),
             functools.partial(online.finish, judge),
             f"{total} steps",
         )
