@@ -135,9 +135,9 @@ def test_loss_and_gradient(settings: dict[str, Any], td: str, masked: bool) -> N
 
 
 def test_reaches_the_fixed_point_of_critic_and_policy() -> None:
-    beta, cap = 0.5, 2.0
+    beta, cap = 1.0, 1.5
     policy, q, free = BEHAVIOUR, np.zeros((STATES, ACTIONS)), np.ones((STATES, ACTIONS))
-    for _ in range(500):
+    for _ in range(80):
         mixed = policy
         q = solve(LOOP, REWARD, lambda q: np.sum(mixed * q, axis=1))  # noqa: B023
         free = np.exp((q - np.sum(policy * q, axis=1, keepdims=True)) / beta)

@@ -109,7 +109,7 @@ def test_the_policy_acts() -> None:
         assert int(jnp.argmax(iql.scores(speaker, legal, iql.config(), iql.options()))) == choice
 
 
-def test_the_value_of_a_state_is_a_single_number() -> None:
+def test_defaults_are_the_published_ones() -> None:
     iql = algorithms.load("iql")
     assert iql.config() == (0.7, 3.0, 100.0)  # as published
     with pytest.raises(ValueError, match="'expectile' takes a number between 0 and 1; got 1"):

@@ -130,7 +130,7 @@ def test_without_the_conservative_term_it_reaches_the_optimal_value() -> None:
 
 
 def test_reaches_the_minimum_of_its_quantiles() -> None:
-    count, alpha, kappa = 4, 0.1, 0.3
+    count, alpha, kappa = 4, 0.3, 0.3
     levels = (np.arange(count) + 0.5) / count
     share = frequencies(log("loop").rows())
     visits = share.sum(axis=1, keepdims=True)
