@@ -111,11 +111,15 @@ class TD:
 
     def target(self, reward: Array, discount: Array, next_value: Array) -> Array:
         goal = reward + discount * self.value(next_value)
-        return jax.lax.stop_gradient(rescale(goal) if self.rescaled else goal)
+        return jax.lax.stop_gradient(self.output(goal))
 
     def value(self, output: Array) -> Array:
         """Q, in the units of the rewards, of a network's output."""
         return unscale(output) if self.rescaled else output
+
+    def output(self, value: Array) -> Array:
+        """What a network says of a value in the units of the rewards."""
+        return rescale(value) if self.rescaled else value
 
     def penalty(self, error: Array) -> Array:
         return square(error) if self.form == "square" else huber(error)

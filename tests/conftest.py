@@ -33,7 +33,11 @@ from rbve.spec import Spec  # noqa: E402
 MOST_MEMORY, GROWTH = 900 << 20, 300 << 20
 memory_kept = 0  # resident bytes after the last time
 # Samples and heads that keep the larger networks quick to compile and run.
-SMALL: dict[str, dict[str, Any]] = {"iqn": {"samples": 4, "act_samples": 4}, "rem": {"heads": 5}}
+SMALL: dict[str, dict[str, Any]] = {
+    "iqn": {"samples": 4, "act_samples": 4},
+    "rem": {"heads": 5},
+    "qr_cql": {"quantiles": 4},
+}
 
 
 def pytest_runtest_teardown() -> None:

@@ -3,8 +3,8 @@
 An algorithm file holds
 
     HEAD       what the network has to say about a state: a head by name (q, dueling, ensemble,
-               quantile, policy), a class of its own, or a tuple of these; a Tower puts one on a
-               torso of its own (rbve/networks/heads)
+               quantile, fixed_quantile, value, policy), a class of its own, or a tuple of these;
+               a Tower puts one on a torso of its own (rbve/networks/heads)
     BOOTSTRAP  where targets come from: state, pair, return or none (rbve/data/transitions.py)
     Config     NamedTuple of numbers, which may differ between members of one sweep
     Options    frozen dataclass of choices, which fix the compiled program

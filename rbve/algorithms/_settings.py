@@ -11,7 +11,8 @@ from rbve.algorithms import Algorithm
 from rbve.registry import did_you_mean
 from rbve.schema import INT32
 
-_POSITIVE = {"beta", "cap", "kappa"}  # settings that divide or bound
+_POSITIVE = {"beta", "cap", "kappa", "temperature"}  # settings that divide or bound
+_SHARES = {"expectile"}  # between 0 and 1
 
 
 def complete_settings(
@@ -52,6 +53,8 @@ def _number(name: str, value: Any) -> float:
     if not math.isfinite(number) or (name in _POSITIVE and number <= 0):
         kind = "a positive number" if name in _POSITIVE else "a finite number"
         raise ValueError(f"setting {name!r} takes {kind}; got {value!r}")
+    if name in _SHARES and not 0 < number < 1:
+        raise ValueError(f"setting {name!r} takes a number between 0 and 1; got {value!r}")
     return number
 
 

@@ -22,7 +22,13 @@ METHODS: dict[str, tuple[str, str]] = {
     "bc": ("BC", "#777777"),
     "filtered_bc": ("filtered BC", "#222222"),
     "mc": ("MC", "#8C6D1F"),
+    # Not compared in the paper; the pages of its studies say so (BEYOND).
+    "iql": ("IQL", "#CC6677"),
+    "crr": ("CRR", "#88CCEE"),
+    "qr_cql": ("QR-DQN with CQL", "#66A61E"),
+    "munchausen": ("M-DQN", "#7570B3"),
 }
+BEYOND = {"iql", "crr", "qr_cql", "munchausen"}
 WITH_MEMORY = {"dqn": "R2D2", "rdqn": "R-R2D2"}  # the same losses, of a network with memory
 EMPHASISED = "rbve"
 OTHER_COLOURS = ("#882255", "#44AA99", "#6A5ACD", "#999933")

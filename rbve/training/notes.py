@@ -19,7 +19,7 @@ def notes(name: str, data: Dataset, jobs: Iterable[Spec]) -> list[str]:
     for job in jobs:
         if job.load_algorithm().bootstrap == "return":
             leave.append(job.algorithm)
-        elif job.settings.get("filter", "none") != "none":
+        elif isinstance(chosen := job.load_options(), ranking.Options) and chosen.filter != "none":
             weigh.append(job.algorithm)
         choose |= job.algorithm == "filtered_bc"
     does = []

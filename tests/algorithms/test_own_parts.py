@@ -188,13 +188,16 @@ def test_it_trains_and_its_policy_loads(
     assert np.isfinite(run.last("train/loss"))  # type: ignore[arg-type]
 
 
-def test_bcq_trains_with_memory(
-    small_job: Callable[..., Spec], catch: Dataset, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "towers"), [("bcq", 2), ("iql", 3), ("crr", 2), ("qr_cql", 1), ("munchausen", 1)]
+)
+def test_towers_train_with_memory(
+    name: str, towers: int, small_job: Callable[..., Spec], catch: Dataset, tmp_path: Path
 ) -> None:
-    """Its policy has a torso and a memory of its own, and acts from both."""
-    train_members([small_job("bcq", {**PLAN, "memory": 4})], [catch], [tmp_path / "run"])
+    """A tower has a torso and a memory of its own, and the policy acts from all of them."""
+    train_members([small_job(name, {**PLAN, "memory": 4})], [catch], [tmp_path / "run"])
     policy = Policy.load(tmp_path / "run" / POLICY)
-    assert policy.network.start(1).hidden.shape == (2 * 4, 1)
+    assert policy.network.start(1).hidden.shape == (towers * 4, 1)
     session = policy.start()
     session.act(np.ones((10, 5), np.float32))
     again = policy.start()

@@ -167,6 +167,7 @@ def test_mc_cannot_learn_from_tuples() -> None:
     assert note.endswith("is not known: mc leaves them out")
     (note,) = notes("d", tuples(2), plans("filtered_bc"))
     assert "mean over fragments, in which an episode counts as often as it has" in note
+    assert notes("d", tuples(2), plans("crr", "iql")) == []  # their weights go by Q, not by V̂
     whole = Dataset.from_episodes(
         [Episode.from_steps(np.zeros((3, 1)), [0, 1], [0.0, 1.0], True)], 2
     )

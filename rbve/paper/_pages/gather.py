@@ -12,7 +12,7 @@ from rbve.paper.finals import SCORE, Final, Problem, best_of_all, by_setting, on
 from rbve.paper.finals import finals as finals_of
 from rbve.paper.results import jobs_of, left_out_of, outlines_of, theory_runs
 from rbve.report.chart import Point, Series
-from rbve.report.labels import EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
+from rbve.report.labels import BEYOND, EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
 from rbve.report.summary import distinct
 from rbve.rows import Run
 
@@ -103,6 +103,8 @@ def shown(final: Final) -> Shown:
     samples = final.setting("samples")
     if algorithm == "iqn" and samples != _PAPER_SAMPLES:
         name = f"IQN (N=N'={samples}, one setting)"
+    if algorithm in BEYOND:
+        name = f"{name} (not in the paper)"
     return Shown(name, colour, algorithm == EMPHASISED, (place, ""))
 
 

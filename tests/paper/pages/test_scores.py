@@ -97,6 +97,12 @@ def test_raw_weights_and_fewer_samples_are_methods_of_their_own():
     assert [each.method.strong for each in own] == [True, False, False, False]
 
 
+def test_what_the_paper_does_not_compare_is_marked():
+    runs = [*scored("crr", [1.0]), *scored("mc", [2.0])]
+    (own,) = results(finals_of(runs)).values()
+    assert [each.method.name for each in own] == ["MC", "CRR (not in the paper)"]
+
+
 def test_cells_of_a_table():
     over = (4.0, math.nan, 10.0)
     runs = [
