@@ -18,9 +18,16 @@ import pyarrow.parquet as pq
 from rbve.data.dataset import Dataset
 from rbve.data.formats._tables import observation_names, write_file
 from rbve.data.logs import LogOptions, read_log
-from rbve.data.logs.resolve import DAMAGE, Own
-from rbve.data.logs.text import TextColumn
-from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number
+from rbve.data.logs.resolve import (
+    DAMAGE,
+    Log,
+    Own,
+    bare,
+    is_array,
+    is_category,
+    is_mask,
+    is_number,
+)
 from rbve.data.manifest import is_names, read_facts
 from rbve.data.pages import absurdity
 from rbve.data.source import OnFault, Report, Source, refuse
@@ -49,12 +56,11 @@ def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refu
     return read_log(_ParquetLog(path, options, report), options, report)
 
 
-class _ParquetLog:
+class _ParquetLog(Log):
     format = "parquet"
 
     def __init__(self, path: Path, options: LogOptions, report: Report) -> None:
         self.path, self.report = path, report
-        self.texts: dict[str, TextColumn] = {}
         self.notes: list[str] = []
         for name in _TEXT:
             if getattr(options, name) is not None:
