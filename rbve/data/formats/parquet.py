@@ -28,7 +28,7 @@ from rbve.data.logs.resolve import (
     is_mask,
     is_number,
 )
-from rbve.data.manifest import is_names, read_facts
+from rbve.data.manifest import SCHEMA, facts_of, is_names, read_facts
 from rbve.data.pages import absurdity
 from rbve.data.source import OnFault, Report, Source, refuse
 
@@ -38,7 +38,6 @@ Options = LogOptions
 SUFFIX = ".parquet"
 _SUFFIXES = (SUFFIX, ".pq")
 _KEY = b"rbve"  # of the file's metadata
-_SCHEMA = 1
 _MOST_NUMBERS = 1 << 31  # of one observation
 MAX_ROWS = 1 << 16  # of a batch
 BATCH_BYTES = 1 << 24  # of a batch, about
@@ -156,7 +155,7 @@ def _own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
         raise damaged from None
     dataset = read_facts(facts, where, damaged)
     columns, shape, dtype = (facts.get(name) for name in ("columns", "shape", "dtype"))
-    if facts.get("schema") != _SCHEMA or dtype not in _DTYPES or not is_names(columns):
+    if facts.get("schema") != SCHEMA or dtype not in _DTYPES or not is_names(columns):
         raise damaged
     if not isinstance(shape, list) or not all(type(size) is int and size > 0 for size in shape):
         raise damaged
@@ -177,13 +176,10 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
 
 def _open_writer(file: Any, first: pa.Table, part: Dataset) -> pq.ParquetWriter:
     facts = {
-        "schema": _SCHEMA,
-        "actions": part.actions,
+        **facts_of(part),
         "columns": observation_names(part, flat=False),
         "shape": part.obs_shape,
         "dtype": part.obs.dtype.newbyteorder("<").str,
-        "features": None if part.features is None else part.features.to_json(),
-        "provenance": part.provenance,
     }
     schema = first.schema.with_metadata({_KEY: json.dumps(facts).encode()})
     # Statistics of arrays serve no query and take more time than the rest.
