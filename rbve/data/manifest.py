@@ -123,6 +123,18 @@ def is_names(value: Any) -> bool:
     return 0 < len(names) == len(set(names))
 
 
+def facts_of(part: Any) -> dict[str, Any]:
+    """What a file written here says of a Dataset beside its columns; read_facts() reads it."""
+    features = None if part.features is None else part.features.to_json()
+    actions = list(part.actions)
+    return {
+        "schema": SCHEMA,
+        "actions": actions,
+        "features": features,
+        "provenance": part.provenance,
+    }
+
+
 def read_facts(facts: Any, where: str, damaged: ValueError) -> dict[str, Any]:
     """Actions, features and provenance of a Dataset, from what a file written here says of it."""
     if not isinstance(facts, dict) or not is_names(facts.get("actions")):

@@ -5,6 +5,7 @@ nothing in it is ever unpickled.
 """
 
 import contextlib
+import io
 import math
 import shutil
 import warnings
@@ -117,34 +118,24 @@ def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
         raise ValueError("the array's header is not one") from None
 
 
-class Spool:
-    """Columns that grow on disk, then become the members of an archive."""
+def pack(file: BinaryIO, folder: Path, texts: dict[str, bytes], columns: dict[str, Any]) -> None:
+    """Write an archive of texts and the columns of a native store, which are deleted one by one."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in texts.items():
+            _add(archive, name, "|u1", (len(text),), io.BytesIO(text))
+        for name, column in columns.items():
+            shape = (column["count"], *column["shape"])
+            with open(folder / column["file"], "rb") as stream:
+                _add(archive, name, column["dtype"], shape, stream)
+            (folder / column["file"]).unlink()
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.columns: dict[str, tuple[np.dtype, tuple[int, ...], int]] = {}  # the last: rows
 
-    def append(self, name: str, values: np.ndarray, where: str) -> None:
-        start = (values.dtype.newbyteorder("<"), values.shape[1:], 0)
-        dtype, row_shape, count = self.columns.get(name, start)
-        if values.shape[1:] != row_shape or not np.can_cast(values.dtype, dtype):
-            raise ValueError(
-                f"{where}: {name!r} holds {values.dtype} of shape {values.shape[1:]} a row, and "
-                f"before {dtype} of shape {row_shape}"
-            )
-        with open(self.folder / name, "ab") as file:
-            file.write(np.ascontiguousarray(values, dtype).reshape(-1).view(np.uint8).data)
-        self.columns[name] = (dtype, row_shape, count + len(values))
-
-    def pack(self, file: BinaryIO) -> None:
-        """Write the archive; columns are deleted as they are copied."""
-        with zipfile.ZipFile(file, "w") as archive:
-            for name, (dtype, row_shape, count) in self.columns.items():
-                header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False}
-                # Equal data gives equal files: the entry's date is the earliest a zip can hold.
-                entry = zipfile.ZipInfo(name + _ENDING)
-                with archive.open(entry, "w", force_zip64=True) as stream:
-                    npy.write_array_header_1_0(stream, header | {"shape": (count, *row_shape)})
-                    with open(self.folder / name, "rb") as column:
-                        shutil.copyfileobj(column, stream, _PIECE)
-                (self.folder / name).unlink()
+def _add(
+    archive: zipfile.ZipFile, name: str, dtype: str, shape: tuple[int, ...], data: BinaryIO
+) -> None:
+    # Equal data gives equal files: the entry's date is the earliest a zip can hold.
+    entry = zipfile.ZipInfo(name + _ENDING)
+    with archive.open(entry, "w", force_zip64=True) as stream:
+        header = {"descr": dtype, "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(stream, header)
+        shutil.copyfileobj(data, stream, _PIECE)

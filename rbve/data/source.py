@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from rbve.data.check import check_values
 from rbve.data.dataset import OPTIONAL_COLUMNS, Dataset, Episode
 from rbve.data.features import Features
 
@@ -117,6 +118,17 @@ def parts_of(dataset: Dataset, part_bytes: int = PART_BYTES) -> Source:
             start = stop
 
     return Source(parts(), len(dataset.action), lambda: read)
+
+
+def for_writing(source: Source, path: Path) -> Iterator[tuple[int, Dataset]]:
+    """(number of its first episode, part) of every part, after a check of its values."""
+    episodes = 0
+    for part in source.parts:
+        check_values(part, f"{path}: ", episodes)
+        yield episodes, part
+        episodes += part.num_episodes
+    if not episodes:
+        raise ValueError(f"{path}: not written, since there is no episode to write")
 
 
 def gather(

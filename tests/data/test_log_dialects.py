@@ -14,8 +14,8 @@ from support.logs import joined, joined_with_notes, kinds, said
 
 from rbve.data import formats
 from rbve.data.formats import read
+from rbve.data.formats._text import times
 from rbve.data.logs import LogOptions
-from rbve.data.logs.text import times
 
 Put = Callable[..., Path]
 

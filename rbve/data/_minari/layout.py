@@ -16,13 +16,12 @@ import numpy as np
 from rbve.data._minari import spaces
 from rbve.data.dataset import OPTIONAL_COLUMNS, Dataset
 from rbve.data.features import Features
-from rbve.data.manifest import NUMBERS, read_facts
+from rbve.data.manifest import NUMBERS, SCHEMA, facts_of, read_facts
 from rbve.files import read_json
 
 METADATA = "metadata.json"
 HDF5 = "main_data.hdf5"
 _VERSION = "0.5.4"  # of minari, whose layout this is
-_SCHEMA = 1  # of our own entry in the metadata
 # Columns Minari has no place for, by their names among an episode's infos (T+1 rows each).
 INFOS = {"legal": "action_mask", "executed": "executed_action", "propensity": "propensity"}
 _ORIGIN = ("dataset_id", "minari_version", "algorithm_name", "author", "code_permalink")
@@ -90,7 +89,7 @@ def open_layout(path: Path) -> Layout:
         damaged = ValueError(f"{file}: the entry 'rbve' is damaged; remove it to read what is left")
         facts = read_facts(kept, str(file), damaged)
         columns = kept.get("columns")
-        if kept.get("schema") != _SCHEMA or len(facts["actions"]) != count:
+        if kept.get("schema") != SCHEMA or len(facts["actions"]) != count:
             raise damaged
         if not isinstance(columns, list) or not {*map(str, columns)} <= {*OPTIONAL_COLUMNS}:
             raise damaged
@@ -149,10 +148,7 @@ def describe(part: Dataset, path: Path, data_format: str) -> dict[str, Any]:
         "dataset_id": plain if re.search(r"-v\d+$", plain) else f"{plain}-v0",
         "minari_version": _VERSION,
         "rbve": {
-            "schema": _SCHEMA,
-            "actions": list(part.actions),
+            **facts_of(part),
             "columns": [name for name in OPTIONAL_COLUMNS if getattr(part, name) is not None],
-            "provenance": part.provenance,
-            **({} if part.features is None else {"features": part.features.to_json()}),
         },
     }

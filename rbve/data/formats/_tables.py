@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
 from rbve.data.logs.roles import ROLES
-from rbve.data.source import Source
+from rbve.data.source import Source, for_writing
 from rbve.files import refuse_to_overwrite, replacing
 
 # Column names that mean something to the reader, so features need others.
@@ -128,17 +127,13 @@ def write_file(
     """Write all parts; `open_writer` takes a file, the first table and the part it comes from."""
     check = functools.partial(refuse_to_overwrite, path, overwrite)
     with replacing(path, check) as partial, open(partial, "wb") as file, ExitStack() as stack:
-        episodes, writer = 0, None
-        for part in source.parts:
-            check_values(part, f"{path}: ", episodes)
-            rows = table(part, episodes, flat)
+        writer = None
+        for first, part in for_writing(source, path):
+            rows = table(part, first, flat)
             if writer is None:
                 writer = open_writer(file, rows, part)
                 stack.callback(writer.close)
             writer.write_table(rows.cast(writer.schema))
-            episodes += part.num_episodes
-        if writer is None:
-            raise ValueError(f"{path}: not written, since there is no episode to write")
         stack.close()
         file.flush()
         os.fsync(file.fileno())

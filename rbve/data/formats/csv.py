@@ -20,9 +20,10 @@ import pyarrow.csv as arrow_csv
 from rbve.data.dataset import Dataset
 from rbve.data.features import NULLS
 from rbve.data.formats._tables import write_file
+from rbve.data.formats._text import TextColumn, cleaned, settled_types
 from rbve.data.logs import LogOptions, read_log
-from rbve.data.logs.resolve import DAMAGE, Own
-from rbve.data.logs.text import TextColumn, cleaned
+from rbve.data.logs.resolve import DAMAGE, Log
+from rbve.data.logs.roles import Roles
 from rbve.data.source import OnFault, Report, Source, refuse
 
 __all__ = ["SUFFIX", "Options", "read", "recognises", "write"]
@@ -124,12 +125,10 @@ class _Lines(io.RawIOBase):
         return data
 
 
-class TextLog:
+class TextLog(Log):
     """A CSV file as a Log, whose types are settled by the survey."""
 
-    format = "csv"
-    own: Own | None = None
-    shape: tuple[int, ...] | None = None
+    format, typed = "csv", False
 
     def __init__(self, path: Path, options: LogOptions, report: Report) -> None:
         self.path, self.options, self.report = path, options, report
@@ -144,6 +143,20 @@ class TextLog:
 
     def position(self) -> int:
         return self._stream.position
+
+    def begin(self, roles: Roles) -> None:
+        self.roles = roles
+        for name in roles["time"]:
+            self.texts[name].format = self.options.time_format
+
+    def numbers(self, name: str, column: pa.Array, first: int) -> pa.Array | None:
+        return self.texts[name].add(column, first)
+
+    def settle(self) -> None:
+        self.types = settled_types(self.texts, self.roles, self.options, self.report)
+
+    def cast(self, name: str, texts: pa.Array) -> pa.Array:
+        return self.texts[name].cast(texts, self.types.get(name))
 
     def _open(self) -> _Lines:
         self._stream = _Lines(self.path)
@@ -192,11 +205,8 @@ class TextLog:
             for block in self._reader(stream, columns):
                 self._report_lines(stream)
                 if len(block):
-                    cells = dict(zip(columns, map(cleaned, block.columns), strict=True))
-                    kinds, texts = self.types, self.texts
-                    yield pa.record_batch(
-                        {name: texts[name].cast(cells[name], kinds.get(name)) for name in columns}
-                    )
+                    cells = zip(columns, map(cleaned, block.columns), strict=True)
+                    yield pa.record_batch({name: self.cast(name, texts) for name, texts in cells})
                     rows += len(block)
             self._report_lines(stream)
             self.lines_are_rows &= stream.lines == rows + self._skip - 1

@@ -16,11 +16,10 @@ import numpy as np
 from rbve.data._minari import spaces
 from rbve.data._minari.layout import HDF5, INFOS, METADATA, Layout, describe, folder_of, open_layout
 from rbve.data._minari.stores import COLUMNS, FACTS, READERS, WRITERS, Raw
-from rbve.data.check import check_values
 from rbve.data.dataset import NO_ACTION, Episode
 from rbve.data.episode import return_of
 from rbve.data.hdf5 import require_h5py
-from rbve.data.source import Source, gather
+from rbve.data.source import Source, for_writing, gather
 from rbve.files import refuse_to_replace, replacing, write_json
 
 _NEXT_ACTION, _COMPLETE, _FINAL_OBSERVED, _EPISODE_RETURN = FACTS
@@ -158,26 +157,21 @@ def write(source: Source, path: Path, overwrite: bool = False, data_format: str 
         refuse_to_replace(path, overwrite, lambda at: folder_of(at) == at / "data", _strangers)
 
     metadata: dict[str, Any] = {}
-    episodes = steps = 0
     with replacing(path, check) as partial:
         folder = partial / "data"
         folder.mkdir(parents=True)
         with WRITERS[data_format](folder) as write_episode:
-            for part in source.parts:
-                check_values(part, f"{path}: ", episodes)
+            for episodes, part in for_writing(source, path):
                 described = describe(part, path, data_format)
                 metadata = metadata or described
                 if described["observation_space"] != metadata["observation_space"]:
                     raise ValueError(f"{path}: episodes from {episodes} on have other observations")
                 for index in range(part.num_episodes):
-                    write_episode(episodes, _to_raw(part.episode(index)))
-                    episodes += 1
-                steps += part.num_transitions
-        if not episodes:
-            raise ValueError(f"{path}: not written, since there is no episode to write")
+                    write_episode(episodes + index, _to_raw(part.episode(index)))
+                metadata["total_episodes"] += part.num_episodes
+                metadata["total_steps"] += part.num_transitions
         size = round(sum(file.stat().st_size for file in folder.rglob("*")) / 1e6, 1)
-        sizes = {"total_episodes": episodes, "total_steps": steps, "dataset_size": size}
-        write_json(folder / METADATA, {**metadata, **sizes})
+        write_json(folder / METADATA, {**metadata, "dataset_size": size})
 
 
 def _to_raw(episode: Episode) -> Raw:

@@ -40,9 +40,11 @@ class StoreWriter:
         provenance: dict[str, Any] | None = None,
         overwrite: bool = False,
         features: Features | None = None,
+        where: Path | None = None,  # opens messages, where it is another than the path
     ) -> None:
         self.path = Path(path)
-        manifests.check_provenance(provenance or {}, f"{self.path}")
+        self.where = where or self.path
+        manifests.check_provenance(provenance or {}, f"{self.where}")
         refuse_to_replace(self.path, overwrite, _holds_dataset, _strangers)
         if _holds_dataset(self.path):
             shutil.rmtree(self.path)
@@ -62,31 +64,31 @@ class StoreWriter:
 
     def append(self, episodes: Sequence[Episode]) -> None:
         if episodes:
-            place = {"where": f"{self.path}: ", "first": self.manifest["episodes"]}
+            place = {"where": f"{self.where}: ", "first": self.manifest["episodes"]}
             actions = self.manifest["actions"]
             self.extend(Dataset.from_episodes(episodes, actions, checked=False, **place))
 
     def extend(self, part: Dataset) -> None:
         """Append all episodes of a Dataset."""
         held = self.manifest["episodes"]
-        check_values(part, f"{self.path}: ", held)
+        check_values(part, f"{self.where}: ", held)
         columns = self.manifest["columns"]
         added = columns_of(part)
         if columns and set(added) != set(columns):
             raise ValueError(
-                f"{self.path}: episodes from {held} on have the columns {', '.join(added)}; those "
+                f"{self.where}: episodes from {held} on have the columns {', '.join(added)}; those "
                 f"before have {', '.join(columns)}"
             )
         if columns and list(part.obs_shape) != columns["obs"]["shape"]:
             raise ValueError(
-                f"{self.path}: episode {held}: observations have shape {part.obs_shape}, those of "
+                f"{self.where}: episode {held}: observations have shape {part.obs_shape}, those of "
                 f"the first episode {tuple(columns['obs']['shape'])}"
             )
         obs_dtype = columns["obs"]["dtype"] if columns else _stored_dtype(added["obs"])
         if obs_dtype not in NUMBERS or not np.can_cast(added["obs"].dtype, obs_dtype):
             raise ValueError(
-                f"{self.path}: episodes from {held} on have observations of {added['obs'].dtype}, "
-                f"which the store's {obs_dtype} cannot hold"
+                f"{self.where}: episodes from {held} on have observations of "
+                f"{added['obs'].dtype}, which the file's {obs_dtype} cannot hold"
             )
         manifest = {
             **self.manifest,
@@ -188,14 +190,20 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
     check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, _strangers)
     with replacing(path, check) as partial:
-        writer = None
-        for part in source.parts:
-            if writer is None:
-                writer = StoreWriter(partial, part.actions, part.provenance, features=part.features)
-            writer.extend(part)
+        write_parts(source, partial, path).finish()
+
+
+def write_parts(source: Source, folder: Path, where: Path) -> StoreWriter:
+    """All parts in a new store that is not finished; `where` opens messages."""
+    writer = None
+    for part in source.parts:
         if writer is None:
-            raise ValueError(f"{path}: not written, since there is no episode to write")
-        writer.finish()
+            facts = (part.actions, part.provenance)
+            writer = StoreWriter(folder, *facts, features=part.features, where=where)
+        writer.extend(part)
+    if writer is None:
+        raise ValueError(f"{where}: not written, since there is no episode to write")
+    return writer
 
 
 def recognises(path: Path) -> bool:

@@ -17,15 +17,14 @@ from rbve.data import flat
 from rbve.data.check import check_values
 from rbve.data.dataset import Dataset
 from rbve.data.episode import OPTIONAL_COLUMNS
-from rbve.data.formats.native import columns_of
-from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, NUMBERS, ROW_COLUMNS, read_facts
-from rbve.data.npy import AGAIN, Archive, Member, Spool, opened
+from rbve.data.formats.native import write_parts
+from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, ROW_COLUMNS, SCHEMA, read_facts
+from rbve.data.npy import AGAIN, Archive, Member, opened, pack
 from rbve.data.source import PART_BYTES, Source
 from rbve.files import refuse_to_overwrite, replacing
 
 SUFFIX = ".npz"
-_SCHEMA = 1
-_META = "meta"
+_META, _META_FACTS = "meta", ("format", "schema", "actions", "features", "provenance")
 EPISODES_AT_ONCE = 1 << 16
 
 
@@ -34,45 +33,16 @@ def recognises(path: Path) -> bool:
 
 
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
-    """Columns grow in files beside the target, which appears when it is complete."""
+    """Columns grow in a store beside the target, which appears when it is complete."""
     with replacing(path, functools.partial(refuse_to_overwrite, path, overwrite)) as partial:
         folder = partial.with_name("columns")
-        folder.mkdir()
-        spool = Spool(folder)
-        episodes = 0
-        for part in source.parts:
-            check_values(part, f"{path}: ", episodes)
-            columns = columns_of(part)
-            where = f"{path}: episodes from {episodes} on"
-            if not episodes:
-                spool.append(_META, np.frombuffer(_meta_of(part), np.uint8), where)
-            elif {_META, *columns} != set(spool.columns):
-                raise ValueError(
-                    f"{where} have the columns {', '.join(columns)}; those before have "
-                    f"{', '.join(set(spool.columns) - {_META})}"
-                )
-            for name, values in columns.items():
-                spool.append(name, values, where)
-            episodes += part.num_episodes
-        if not episodes:
-            raise ValueError(f"{path}: not written, since there is no episode to write")
+        facts = write_parts(source, folder, path).manifest
+        columns = facts.pop("columns")
+        meta = {name: facts.get(name) for name in _META_FACTS}
         with open(partial, "wb") as file:
-            spool.pack(file)
+            pack(file, folder, {_META: json.dumps(meta).encode()}, columns)
             file.flush()
             os.fsync(file.fileno())
-
-
-def _meta_of(part: Dataset) -> bytes:
-    if part.obs.dtype.newbyteorder("<").str not in NUMBERS:
-        raise ValueError(f"observations of {part.obs.dtype} cannot be kept; convert them first")
-    facts = {
-        "format": "rbve",
-        "schema": _SCHEMA,
-        "actions": part.actions,
-        "features": None if part.features is None else part.features.to_json(),
-        "provenance": part.provenance,
-    }
-    return json.dumps(facts).encode()
 
 
 def read(path: Path) -> Source:
@@ -120,9 +90,9 @@ def _read_meta(archive: Archive) -> dict[str, Any]:
         raise damaged from None
     if not isinstance(facts, dict) or facts.get("format") != "rbve":
         raise damaged
-    if (schema := facts.get("schema")) != _SCHEMA:
+    if (schema := facts.get("schema")) != SCHEMA:
         raise ValueError(
-            f"{member.where}: schema {schema!r}, and this version reads schema {_SCHEMA}"
+            f"{member.where}: schema {schema!r}, and this version reads schema {SCHEMA}"
         )
     return read_facts(facts, member.where, damaged)
 

@@ -18,10 +18,17 @@ import pyarrow.parquet as pq
 from rbve.data.dataset import Dataset
 from rbve.data.formats._tables import observation_names, write_file
 from rbve.data.logs import LogOptions, read_log
-from rbve.data.logs.resolve import DAMAGE, Own
-from rbve.data.logs.text import TextColumn
-from rbve.data.logs.values import bare, is_array, is_category, is_mask, is_number
-from rbve.data.manifest import is_names, read_facts
+from rbve.data.logs.resolve import (
+    DAMAGE,
+    Log,
+    Own,
+    bare,
+    is_array,
+    is_category,
+    is_mask,
+    is_number,
+)
+from rbve.data.manifest import SCHEMA, facts_of, is_names, read_facts
 from rbve.data.pages import absurdity
 from rbve.data.source import OnFault, Report, Source, refuse
 
@@ -31,7 +38,6 @@ Options = LogOptions
 SUFFIX = ".parquet"
 _SUFFIXES = (SUFFIX, ".pq")
 _KEY = b"rbve"  # of the file's metadata
-_SCHEMA = 1
 _MOST_NUMBERS = 1 << 31  # of one observation
 MAX_ROWS = 1 << 16  # of a batch
 BATCH_BYTES = 1 << 24  # of a batch, about
@@ -49,12 +55,11 @@ def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refu
     return read_log(_ParquetLog(path, options, report), options, report)
 
 
-class _ParquetLog:
+class _ParquetLog(Log):
     format = "parquet"
 
     def __init__(self, path: Path, options: LogOptions, report: Report) -> None:
         self.path, self.report = path, report
-        self.texts: dict[str, TextColumn] = {}
         self.notes: list[str] = []
         for name in _TEXT:
             if getattr(options, name) is not None:
@@ -150,7 +155,7 @@ def _own_facts(metadata: dict[bytes, bytes], where: str) -> Own | None:
         raise damaged from None
     dataset = read_facts(facts, where, damaged)
     columns, shape, dtype = (facts.get(name) for name in ("columns", "shape", "dtype"))
-    if facts.get("schema") != _SCHEMA or dtype not in _DTYPES or not is_names(columns):
+    if facts.get("schema") != SCHEMA or dtype not in _DTYPES or not is_names(columns):
         raise damaged
     if not isinstance(shape, list) or not all(type(size) is int and size > 0 for size in shape):
         raise damaged
@@ -171,13 +176,10 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
 
 def _open_writer(file: Any, first: pa.Table, part: Dataset) -> pq.ParquetWriter:
     facts = {
-        "schema": _SCHEMA,
-        "actions": part.actions,
+        **facts_of(part),
         "columns": observation_names(part, flat=False),
         "shape": part.obs_shape,
         "dtype": part.obs.dtype.newbyteorder("<").str,
-        "features": None if part.features is None else part.features.to_json(),
-        "provenance": part.provenance,
     }
     schema = first.schema.with_metadata({_KEY: json.dumps(facts).encode()})
     # Statistics of arrays serve no query and take more time than the rest.

@@ -2,26 +2,27 @@
 
 roles      what a user says: which column is what, how values are read; what each role is
 resolve    what a file format has to offer (Log); the options against the columns it has
-values     columns: types, values as NumPy arrays, figures; text: columns of files without types
-survey     the first pass: what the figures say of actions, features and types
-chunks     the second pass: batches to NumPy columns
-build      whole episodes to parts of a Dataset, after checks
+survey     the first pass: what figures of the columns say of actions, features and types
+columns    the second pass: batches of Arrow columns to NumPy columns, by role
+checks     whole episodes to parts of a Dataset, after checks
+
+What cuts rows into whole episodes, also of episodes whose rows do not stand together, is here.
 """
 
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from rbve.data.dataset import Dataset
-from rbve.data.logs.build import Builder
-from rbve.data.logs.chunks import Chunks, shown
-from rbve.data.logs.resolve import Log, Resolver, refuse_unfit
-from rbve.data.logs.roles import Chunk, LogOptions, Roles
-from rbve.data.logs.survey import Reading, Survey
-from rbve.data.logs.values import EpisodeOrder, Interleaved, comparable
+from rbve.data.logs.checks import Builder
+from rbve.data.logs.columns import Chunks, Runs, comparable, shown
+from rbve.data.logs.resolve import Log, Resolver, refuse_types
+from rbve.data.logs.roles import Chunk, LogOptions, Reading, Roles
+from rbve.data.logs.survey import Survey
 from rbve.data.source import PART_BYTES, Report, Source
 
 __all__ = ["LogOptions", "read_log"]
@@ -37,24 +38,24 @@ def read_log(log: Log, options: LogOptions, report: Report) -> Source:
         ValueError: Roles or types cannot be settled. Faults of rows are raised by the parts.
     """
     resolver = Resolver(log, options, report)
-    roles = resolver.roles()
+    roles, order = resolver.roles(), EpisodeOrder()
     notes = resolver.notes + log.notes
     provenance: dict[str, Any]
     if (own := log.own) is not None:
-        refuse_unfit(log, roles, report)
-        order = EpisodeOrder()
+        refuse_types(log, roles, options, report)
         for name in roles["episode"]:
             for batch in log.batches([name]):
                 order.add(comparable(batch.column(name)))
         by_id = own.actions == tuple(map(str, range(len(own.actions))))
         facts = (own.actions, by_id, own.shape, np.dtype(own.dtype), own.features)
-        reading = Reading(roles, options, *facts, order.interleaved(), notes, own=True)
+        reading = Reading(roles, options, *facts, notes, own=True)
         provenance = own.provenance
     else:
-        reading = Survey(log, roles, options, report, notes).reading()
+        reading = Survey(log, roles, options, report, notes).reading(order.add)
         provenance = {"source": log.path.name, "format": log.format, "columns": roles.record()}
         notes += _end_notes(roles, options)
-    return Source(_parts(log, reading, report, provenance), log.total, log.position, notes)
+    parts = _parts(log, reading, order.interleaved(), report, provenance)
+    return Source(parts, log.total, log.position, notes)
 
 
 def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
@@ -72,8 +73,63 @@ def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
     return [f"{which} count as {ends}, so {meaning}; pass --ends {other} if that is wrong"]
 
 
+class Interleaved(NamedTuple):
+    """Rows of an episode that do not stand together."""
+
+    episode: np.ndarray  # (R,) int32 per row of the file, episodes counted as they first appear
+    rows: tuple[int, int]  # where an id begins and where again
+
+
+class EpisodeOrder:
+    """Finds out whether the rows of each episode stand together, from a column of ids."""
+
+    def __init__(self) -> None:
+        self._runs = Runs()
+        self._keys: list[np.ndarray] = []  # of each run: the id, or a hash of its text
+        self._numbers: list[np.ndarray] | None = []  # of texts: the id as a number
+        self._starts: list[np.ndarray] = []
+        self._rows = 0
+
+    def add(self, ids: pa.Array, as_numbers: pa.Array | None = None) -> None:
+        """The next batch; of texts `as_numbers` too, as long as all are whole."""
+        first = np.flatnonzero(self._runs.starts(ids))
+        values = ids.take(pa.array(first))
+        if pa.types.is_integer(values.type) and not values.null_count:
+            self._keys.append(values.to_numpy(zero_copy_only=False).astype(np.int64))
+        else:
+            # Of their texts: equal hashes have, among others, the numbers -1 and -2.
+            hashes = [hash(str(value)) for value in values.to_pylist()]
+            self._keys.append(np.array(hashes, np.int64))
+        if as_numbers is None or not pa.types.is_integer(as_numbers.type):
+            self._numbers = None
+        elif self._numbers is not None:
+            chosen = as_numbers.take(pa.array(first)).fill_null(np.iinfo(np.int64).min)
+            self._numbers.append(chosen.to_numpy(zero_copy_only=False))
+        self._starts.append(self._rows + first)
+        self._rows += len(ids)
+
+    def interleaved(self) -> Interleaved | None:
+        if not self._keys:
+            return None
+        start, key = np.concatenate(self._starts), np.concatenate(self._numbers or self._keys)
+        run = np.append(True, key[1:] != key[:-1])  # 7 and 07 are one number
+        start, key = start[run], key[run]
+        encoded = pa.array(key).dictionary_encode()  # in the order of appearance
+        if len(encoded.dictionary) == len(key):
+            return None
+        code = encoded.indices.to_numpy()
+        again = int(np.argmax(code[1:] <= np.maximum.accumulate(code)[:-1])) + 1
+        begins = int(np.argmax(code == code[again]))
+        lengths = np.diff(np.append(start, self._rows))
+        return Interleaved(np.repeat(code, lengths), (int(start[begins]), int(start[again])))
+
+
 def _parts(
-    log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
+    log: Log,
+    reading: Reading,
+    interleaved: Interleaved | None,
+    report: Report,
+    provenance: dict[str, Any],
 ) -> Iterator[Dataset]:
     builder, chunks = Builder(log, reading, report, provenance), Chunks(reading, report)
     obs = reading.dtype.itemsize * max(1, int(np.prod(reading.shape)))
@@ -82,8 +138,8 @@ def _parts(
     limit = max(1, PART_BYTES // (copies * (obs + masks) + _ROW_BYTES))  # rows of a part
     rows = (
         (chunk for _, chunk in chunks.read(log))
-        if reading.interleaved is None
-        else _grouped(log, chunks, reading.interleaved, limit // 4 + 1)
+        if interleaved is None
+        else _grouped(log, chunks, interleaved, limit // 4 + 1)
     )
     empty = True
     for table, first, last in _whole_episodes(rows, limit):

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from rbve.data.features import Features
-from rbve.data.logs import values
 from rbve.data.logs.roles import ROLES, Kind, LogOptions, Roles
-from rbve.data.logs.text import TextColumn
 from rbve.data.source import Report
 from rbve.registry import did_you_mean
 
@@ -40,23 +38,74 @@ class Own(NamedTuple):
     provenance: dict[str, Any]
 
 
-class Log(Protocol):
-    """What a file format has to offer."""
+class Log:
+    """What a file format has to offer; one that knows its types may leave out the last four."""
 
     path: Path
     format: str
     names: list[str]  # of columns, in the file's order
     types: dict[str, pa.DataType]  # of those columns whose type is known
-    texts: dict[str, TextColumn]  # of a file without types, whose types the survey settles
+    typed = True  # False: the file holds texts, whose types are known after the first pass
     notes: list[str]  # what was assumed
-    own: Own | None
-    shape: tuple[int, ...] | None  # of arrays, where the file says so
+    own: Own | None = None
+    shape: tuple[int, ...] | None = None  # of arrays, where the file says so
     total: int  # what position() reaches
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Rows of the columns, as texts where types are not settled yet."""
+        raise NotImplementedError
 
-    def position(self) -> int: ...
+    def position(self) -> int:
+        raise NotImplementedError
+
+    def begin(self, roles: Roles) -> None:
+        """Before the first pass: what the columns are."""
+
+    def numbers(self, name: str, column: pa.Array, first: int) -> pa.Array | None:
+        """In the first pass: a column from row `first` on as numbers, None once that fails."""
+        return column
+
+    def settle(self) -> None:
+        """After the first pass: types by what the columns hold and their roles need."""
+
+    def cast(self, name: str, texts: pa.Array) -> pa.Array:
+        """Texts of a column as its type."""
+        return texts
+
+
+def is_array(kind: pa.DataType | None) -> bool:
+    return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+
+
+def is_number(kind: pa.DataType) -> bool:
+    whole_or_null = pa.types.is_integer(kind) or pa.types.is_null(kind)
+    return whole_or_null or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def is_category(kind: pa.DataType) -> bool:
+    return is_text(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
+
+
+def is_time(kind: pa.DataType) -> bool:
+    return pa.types.is_temporal(kind) and not pa.types.is_interval(kind)
+
+
+def is_mask(kind: pa.DataType) -> bool:
+    return is_array(kind) and (is_number(kind.value_type) or pa.types.is_boolean(kind.value_type))
+
+
+def bare(kind: pa.DataType) -> pa.DataType:
+    """What a dictionary holds, or the type itself."""
+    return bare(kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def inner(kind: pa.DataType) -> pa.DataType:
+    """What arrays, or arrays of arrays, hold."""
+    return inner(kind.value_type) if is_array(kind) else kind
 
 
 def flag(role: str) -> str:
@@ -119,7 +168,7 @@ class Resolver:
         names = self.log.names
         known = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
         text = f"no column {name!r}.{did_you_mean(name, names)} Columns: {known}; {remedy}"
-        if len(names) == 1 and self.log.texts:
+        if len(names) == 1 and not self.log.typed:
             text += ", or --delimiter if another sign separates the fields"
         return text
 
@@ -173,7 +222,7 @@ class Resolver:
         if not names:
             text = "no column is left as observation; pass --observation NAME ..."
             self.report.fatal("missing column", text)
-        arrays = [name for name in names if values.is_array(self.log.types.get(name))]
+        arrays = [name for name in names if is_array(self.log.types.get(name))]
         if arrays and len(names) > 1:
             self.report.fatal(
                 "mixed types",
@@ -184,7 +233,7 @@ class Resolver:
 
     def _rest(self, taken: list[str]) -> tuple[str, ...]:
         """Every column without another use."""
-        if values.is_array(self.log.types.get("observation")):
+        if is_array(self.log.types.get("observation")):
             return ("observation",)
         rest = [name for name in self.log.names if name not in taken]
         if set(rest) & set(_INDICES):
@@ -238,27 +287,53 @@ class Resolver:
 
 
 def _is_word(kind: pa.DataType) -> bool:
-    return values.is_number(kind) or values.is_category(kind)
+    return is_number(kind) or is_category(kind)
 
 
 # Types that may hold what is meant, and what to say of others. Values are checked row by row.
 _FITS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
-    "id": (lambda kind: _is_word(kind) or values.is_time(kind), "one id in each row"),
-    "time": (lambda kind: values.is_number(kind) or values.is_time(kind), "numbers or times"),
-    "amount": (values.is_number, "numbers"),
+    "id": (lambda kind: _is_word(kind) or is_time(kind), "one id in each row"),
+    "time": (lambda kind: is_number(kind) or is_time(kind), "numbers or times"),
+    "amount": (is_number, "numbers"),
     "flag": (_is_word, "0 and 1, or true and false"),
     "decision": (_is_word, "ids or names of actions"),
-    "mask": (values.is_mask, "arrays of 0 and 1, or a prefix such as 'legal_*' instead"),
+    "mask": (is_mask, "arrays of 0 and 1, or a prefix such as 'legal_*' instead"),
 }
 
 
-def refuse_unfit(log: Log, roles: Roles, report: Report) -> None:
+def refuse_types(log: Log, roles: Roles, options: LogOptions, report: Report) -> None:
+    """Refuse columns whose types cannot hold what their roles need."""
+    types = log.types
     for kind in _FITS:
         for role, column in roles.of_kind(kind):
             fits, needed = _FITS["flag" if roles.suffixes.get(role) else kind]
-            if not fits(values.bare(log.types[column])):
+            if not fits(bare(types[column])):
                 report.fatal(
                     "mixed types",
-                    f"column {column!r} holds {log.types[column]}, and needs {needed}; convert it "
+                    f"column {column!r} holds {types[column]}, and needs {needed}; convert it "
                     "or name another column",
                 )
+    array = is_array(types[roles.one("observation")])
+    for _, name in roles.of_kind("observation"):
+        held = inner(types[name])
+        other = pa.types.is_boolean(held) if array else is_category(held)
+        if is_array(types[name]) != array or not (is_number(held) or other):
+            report.fatal(
+                "mixed types",
+                f"column {name!r} holds {types[name]}, which is no number, category or array of "
+                "numbers as the observation needs; leave it out or convert it",
+            )
+    decisions = roles.decisions
+    if not options.actions and len({is_number(types[name]) for name in decisions}) > 1:
+        report.fatal(
+            "mixed types",
+            f"columns {', '.join(decisions)} hold numbers and names; declare the set with "
+            "--actions if they belong together",
+        )
+    for name in () if array else options.categorical:
+        if name not in roles["observation"]:
+            report.fault(
+                "missing column",
+                f"--categorical names {name!r}, which is no column of the observation: "
+                f"{', '.join(roles['observation'])}",
+            )

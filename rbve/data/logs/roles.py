@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rbve.data.episode import NO_ACTION
-from rbve.data.features import Missing
+from rbve.data.features import Features, Missing
 
 # The columns of a chunk of rows, by name: those of roles, and
 #   obs, fault (index of the observation column that is not finite, −1 if all are), seen (the row
@@ -262,3 +262,18 @@ class Roles:
             for role in dict.fromkeys([*order, *ROLES])
             if (columns := self.columns_of[role])
         }
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the columns of a log become those of a Dataset."""
+
+    roles: Roles
+    options: LogOptions
+    actions: tuple[str, ...]
+    by_id: bool  # actions are their ids, names "0", "1", ...
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    features: Features | None  # None: observations are arrays
+    notes: list[str]
+    own: bool = False  # the log was written by this library, which says what it holds

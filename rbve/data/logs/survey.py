@@ -1,18 +1,25 @@
-"""The first pass over a log: types, statistics, categories, actions and the order of rows."""
+"""The first pass over a log: figures of its columns; actions, features and types that follow."""
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.features import OTHER, Feature, Features
-from rbve.data.logs import values
-from rbve.data.logs.resolve import Log, refuse_unfit
-from rbve.data.logs.roles import LogOptions, Roles
-from rbve.data.logs.text import settled_types
-from rbve.data.logs.values import EpisodeOrder, Interleaved, Numbers, Words
+from rbve.data.features import OTHER, Feature, Features, category_name
+from rbve.data.logs.columns import (
+    comparable,
+    numbers,
+    plain,
+    present,
+    to_numpy,
+    without_nan,
+)
+from rbve.data.logs.resolve import Log, inner, is_array, is_category, is_number, refuse_types
+from rbve.data.logs.roles import LogOptions, Reading, Roles
 from rbve.data.source import Report
 
 _MAX_ACTIONS = 4096  # inferred ones; more can be declared
@@ -21,20 +28,76 @@ _MAX_CATEGORIES = 1000
 MAX_RARE = 100_000  # names counted to find out which are rare
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How the columns of a log become those of a Dataset."""
+@dataclass
+class Numbers:
+    """Mean and deviation, merged batch by batch (Chan et al.), and what types hold values."""
 
-    roles: Roles
-    options: LogOptions
-    actions: tuple[str, ...]
-    by_id: bool  # actions are their ids, names "0", "1", ...
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    features: Features | None  # None: observations are arrays
-    interleaved: Interleaved | None  # None: the rows of each episode stand together
-    notes: list[str]
-    own: bool = False  # the log was written by this library, which says what it holds
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # summed about the mean
+    low: float = math.inf
+    high: float = -math.inf
+    single: bool = True  # all values are float32 numbers
+    gaps: bool = False
+
+    def add(self, column: pa.Array) -> None:
+        cells, known = numbers(column)
+        wide = cells.astype(np.float64)
+        finite = known & np.isfinite(wide)
+        self.gaps |= not finite.all()
+        wide = wide[finite]
+        if not len(wide):
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(wide.mean())
+            squares = float(np.square(wide - mean).sum())
+            total = self.count + len(wide)
+            apart = mean - self.mean
+            self.squares += squares + apart * apart * self.count * len(wide) / total
+            self.mean += apart * len(wide) / total
+            self.single &= bool((wide.astype(np.float32) == wide).all())
+        self.count = total
+        self.low = min(self.low, float(wide.min()))
+        self.high = max(self.high, float(wide.max()))
+
+    @property
+    def largest(self) -> float:
+        return max(-self.low, self.high)
+
+    def feature(self, name: str) -> Feature:
+        """The column as it is standardised."""
+        if not self.count or self.low == self.high:
+            return Feature(name, mean=self.low if self.count else 0.0)
+        scale = math.sqrt(self.squares / self.count) if self.squares >= 0 else math.nan
+        if not (math.isfinite(self.mean) and 0 < scale < math.inf):  # too wide for float64 sums
+            return Feature(name, mean=0.0, scale=self.largest)
+        return Feature(name, mean=self.mean, scale=scale)
+
+
+@dataclass
+class Words:
+    """Different names in a column and how many rows hold them, up to a limit of names."""
+
+    limit: int
+    names: Counter[str] = field(default_factory=Counter)
+    gaps: bool = False
+
+    def add(self, column: pa.Array) -> None:
+        cells = without_nan(plain(column))
+        self.gaps |= cells.null_count > 0
+        if len(self.names) > self.limit:
+            return
+        for each in cells.drop_null().value_counts()[: self.limit + 1].to_pylist():
+            self.names[category_name(each["values"])] += each["counts"]  # one for 9 and 9.0
+
+    def renamed(self, names: pa.Array) -> Self:
+        """With these in the place of the names, in their order; NaN is a gap."""
+        cells = without_nan(names)
+        words = type(self)(self.limit, gaps=self.gaps or cells.null_count > names.null_count)
+        for name, count in zip(cells.to_pylist(), self.names.values(), strict=True):
+            if name is not None:
+                words.names[category_name(name)] += count
+        return words
 
 
 class Survey:
@@ -47,121 +110,86 @@ class Survey:
         self.notes = notes
         self.numbers: dict[str, Numbers] = {}  # by column
         self.words: dict[str, Words] = {}
-        self.order = EpisodeOrder()
         self.gaps: set[str] = set()  # columns without a value in the row of a decision
         self.rows = 0
         self._observed = [*roles["observation"], *roles["next_observation"]]
         # The columns of each feature: of the observation, and of the next one if there is.
         both = filter(None, (roles["observation"], roles["next_observation"]))
         self._pairs = list(zip(*both, strict=True))
-        self.array = values.is_array(log.types.get(roles.one("observation")))
+        self.array = is_array(log.types.get(roles.one("observation")))
         # Names of a column's categories that are counted, at most.
         self._most_names = MAX_RARE if options.rare else _MAX_CATEGORIES
-        self._indicated = options.missing == "indicator" and not self.array
-
-    def _is_number(self, name: str) -> bool:
-        return values.is_number(self.log.types[name])
 
     def _is_words(self, pair: tuple[str, ...]) -> bool:
         kinds = (self.log.types[name] for name in pair)
-        return pair[0] in self.options.categorical or any(map(values.is_category, kinds))
+        return pair[0] in self.options.categorical or any(map(is_category, kinds))
 
-    def reading(self) -> Reading:
-        """Read the file once; refuses types or values that do not suit their columns' roles."""
-        texts = self.log.texts
-        if not texts:
-            self._refuse_types()
-        self._gather()
+    def reading(self, on_ids: Callable[[pa.Array, pa.Array | None], None]) -> Reading:
+        """Read the file once; refuses types or values that do not suit their columns' roles.
+
+        `on_ids` gets the ids of episodes, batch by batch, and where they are texts the same as
+        whole numbers, as long as all are.
+        """
+        log = self.log
+        if log.typed:
+            refuse_types(log, self.roles, self.options, self.report)
+        self._gather(on_ids)
         if not self.rows:
             self.report.stop()
             rows = "no row; a log needs one row per decision"
-            rows = "a header and no row; a log needs decisions" if texts else rows
+            rows = rows if log.typed else "a header and no row; a log needs decisions"
             self.report.fatal("empty file", f"holds {rows}")
-        if texts:
-            self.log.types = settled_types(texts, self.roles, self.options, self.report)
-            for name, kind in self.log.types.items():
-                if name in self.words and kind != pa.string():
-                    spelled = pa.array(self.words[name].names, pa.string())
-                    self.words[name] = self.words[name].renamed(texts[name].cast(spelled, kind))
-            self._refuse_types()
+        if not log.typed:
+            log.settle()
+            for name, words in self.words.items():
+                self.words[name] = words.renamed(log.cast(name, pa.array(words.names, pa.string())))
+            refuse_types(log, self.roles, self.options, self.report)
         actions, by_id = self._action_set()
         features = None if self.array else Features(tuple(map(self._feature, self._pairs)))
-        array = ((len(features.columns),), self._dtype()) if features else self._array_facts()
-        facts = (actions, by_id, *array, features)
-        return Reading(self.roles, self.options, *facts, self.order.interleaved(), self.notes)
+        shape, dtype = (
+            self._array_facts() if features is None else ((len(features.columns),), self._dtype())
+        )
+        facts = (actions, by_id, shape, dtype, features)
+        return Reading(self.roles, self.options, *facts, self.notes)
 
-    def _refuse_types(self) -> None:
-        refuse_unfit(self.log, self.roles, self.report)
-        for name in self._observed:
-            kind = self.log.types[name]
-            held = values.inner(kind)
-            other = pa.types.is_boolean(held) if self.array else values.is_category(held)
-            fit = values.is_array(kind) == self.array and (values.is_number(held) or other)
-            if not fit:
-                self.report.fatal(
-                    "mixed types",
-                    f"column {name!r} holds {kind}, which is no number, category or array of "
-                    "numbers as the observation needs; leave it out or convert it",
-                )
-        decisions = self.roles.decisions
-        if not self.options.actions and len({*map(self._is_number, decisions)}) > 1:
-            self.report.fatal(
-                "mixed types",
-                f"columns {', '.join(decisions)} hold numbers and names; declare the set with "
-                "--actions if they belong together",
-            )
-        for name in () if self.array else self.options.categorical:
-            if name not in self.roles["observation"]:
-                self.report.fault(
-                    "missing column",
-                    f"--categorical names {name!r}, which is no column of the observation: "
-                    f"{', '.join(self.roles['observation'])}",
-                )
-
-    def _gather(self) -> None:
+    def _gather(self, on_ids: Callable[[pa.Array, pa.Array | None], None]) -> None:
         """Of a column of texts, which may turn out as numbers or names, figures of both."""
-        roles, texts = self.roles, self.log.texts
+        log, roles, action = self.log, self.roles, self.roles.one("action")
         for pair in () if self.array else self._pairs:
-            if texts or not self._is_words(pair):
+            if not log.typed or not self._is_words(pair):
                 self.numbers |= {name: Numbers() for name in pair}
-            if texts or self._is_words(pair):
+            if not log.typed or self._is_words(pair):
                 self.words |= {name: Words(self._most_names) for name in pair}
         for name in () if self.options.actions else roles.decisions:
             self.words[name] = Words(16 * _MAX_ACTIONS)  # the largest id among so many is named
-        names, action = roles.in_use, roles.one("action")
-        counted = set(self.words)  # columns whose numbers are names, or may turn out to be
-        if texts:
-            pairs = [pair for pair in self._pairs if pair[0] in self.options.categorical]
-            counted = {name for _, name in roles.of_kind("id", "flag", "mask", "decision")}
-            counted.update(*pairs, self._observed if roles["next_observation"] else ())
-            for name in roles["time"]:
-                texts[name].format = self.options.time_format
-        else:
-            more = (*roles["episode"], *([action] if self._indicated else ()))
+        indicated = roles["observation"] if self.options.missing == "indicator" else ()
+        indicated = () if self.array else indicated
+        names = roles.in_use  # of texts all, whose types are not known yet
+        if log.typed:
+            more = (*roles["episode"], *([action] if indicated else ()))
             names = list(dict.fromkeys([*self.numbers, *self.words, *more])) or [action]
-        for batch in self.log.batches(names):
+        log.begin(roles)
+        for batch in log.batches(names):
             for name in names:
                 column = batch.column(name)
-                cells = texts[name].add(column, self.rows) if texts else column
+                cells = log.numbers(name, column, self.rows)
                 if name in self.numbers and cells is not None:
                     self.numbers[name].add(cells)
                 if name in self.words:
-                    self.words[name].gaps |= column.null_count > 0
-                    if cells is None or name in counted:
-                        self.words[name].add(column)
+                    self.words[name].add(column)
                 if name in roles["episode"]:
-                    self.order.add(values.comparable(column), cells if texts else None)
-                if self._indicated and name in roles["observation"]:
-                    known = values.without_nan(values.plain(column if cells is None else cells))
+                    on_ids(comparable(column), None if log.typed else cells)
+                if name in indicated:
+                    known = without_nan(plain(column if cells is None else cells))
                     # Final rows do not count: they may lack their observation as a whole.
-                    gap = values.present(batch.column(action)) & ~values.present(known)
+                    gap = present(batch.column(action)) & ~present(known)
                     self.gaps |= {name} if gap.any() else set()
             self.rows += len(batch)
 
     def _first_shape(self, name: str) -> tuple[int, ...] | None:
         """Of the first array in a column, which is read no further."""
         columns = (batch.column(name) for batch in self.log.batches([name]))
-        shapes = (values.shape_of(values.plain(column)) for column in columns)
+        shapes = (_shape_of(plain(column)) for column in columns)
         return next(filter(None, shapes), None)
 
     def _array_facts(self) -> tuple[tuple[int, ...], np.dtype]:
@@ -172,16 +200,16 @@ class Survey:
             self.report.fatal("nan observation", f"column {name!r} holds no number in any row")
         if known is not None and math.prod(known) == math.prod(shape):
             shape = known
-        kind = values.inner(values.plain(pa.array([], self.log.types[name])).type)
+        kind = inner(plain(pa.array([], self.log.types[name])).type)
         boolean = pa.types.is_boolean(kind)
-        return shape, np.dtype(bool) if boolean else values.to_numpy(pa.array([], kind)).dtype
+        return shape, np.dtype(bool) if boolean else to_numpy(pa.array([], kind)).dtype
 
     def _action_set(self) -> tuple[tuple[str, ...], bool]:
         """(names, whether they are ids)."""
         if self.options.actions:
             return self.options.actions, False
         action, suffixes = self.roles.one("action"), self.roles.suffixes["legal"]
-        by_id, legal = self._is_number(action), self.roles["legal"]
+        by_id, legal = is_number(self.log.types[action]), self.roles["legal"]
         names = set().union(*(self.words[name].names for name in self.roles.decisions))
         ids = sorted(int(name) for name in names if name.isdecimal()) if by_id else []
         if ids and ids[-1] >= _MAX_ACTIONS:
@@ -209,7 +237,7 @@ class Survey:
         if not by_id:
             return tuple(sorted(names)), False
         count = max(ids[-1] + 1, len(suffixes) if numbered else 0)
-        if len(legal) == 1 and values.is_array(self.log.types[legal[0]]):
+        if len(legal) == 1 and is_array(self.log.types[legal[0]]):
             # Masks know actions that were never taken.
             count = max(count, (self._first_shape(legal[0]) or (0,))[0])
         missing = [str(each) for each in range(count) if str(each) not in names]
@@ -254,7 +282,7 @@ class Survey:
                 f"--observation, or pool {more} with --rare N",
             )
             names = set(sorted(names)[:_MAX_CATEGORIES])
-        if names and all(map(_looks_numeric, names)) and values.is_category(self.log.types[name]):
+        if names and all(map(_looks_numeric, names)) and is_category(self.log.types[name]):
             self.notes.append(
                 f"column {name!r} holds numbers as text ({min(names)!r}) and is taken as "
                 "categories; convert it if they are quantities"
@@ -270,7 +298,7 @@ class Survey:
         gaps = any(each.gaps for each in gathered)
         kind = next(iter(kinds))
         holds = pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not gaps)
-        if not self.log.texts and len(kinds) == 1 and all_numbers and holds:
+        if self.log.typed and len(kinds) == 1 and all_numbers and holds:
             return np.dtype(kind.to_pandas_dtype())
         whole = [name for name in stats if pa.types.is_integer(self.log.types[name])]
         huge = [name for name in whole if stats[name].largest > _EXACT]
@@ -284,6 +312,20 @@ class Survey:
                 "beside other columns; is it an id, to leave out?"
             )
         return np.dtype(np.float64)
+
+
+def _shape_of(column: pa.Array) -> tuple[int, ...] | None:
+    """Of the first row that has one."""
+    for row in range(len(column)):
+        value, shape = column[row], []
+        while value.is_valid and isinstance(value, pa.ListScalar | pa.FixedSizeListScalar):
+            shape.append(len(value.values))
+            if not shape[-1]:
+                break
+            value = value.values[0]
+        if shape:
+            return tuple(shape)
+    return None
 
 
 def _looks_numeric(text: str) -> bool:

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from rbve.data.dataset import Dataset
 from rbve.data.logs.resolve import Log
-from rbve.data.logs.roles import ROLES, Assembly, Chunk
-from rbve.data.logs.survey import Reading
+from rbve.data.logs.roles import ROLES, Assembly, Chunk, Reading
 from rbve.data.source import Report, Text
 
 
