@@ -196,7 +196,7 @@ def packed(figure: Figure) -> dict[str, Any]:
 
 def numbers(figure: Figure) -> list[list[str]]:
     """Cells of the table under the figure."""
-    return [[told(row.get(key)) for key in figure.columns] for row in figure.rows]
+    return [[in_words(row.get(key)) for key in figure.columns] for row in figure.rows]
 
 
 def as_csv(figure: Figure) -> str:
@@ -205,7 +205,7 @@ def as_csv(figure: Figure) -> str:
     return sheet.as_csv(("chart", *figure.columns), lines)
 
 
-def told(value: Any) -> str:
+def in_words(value: Any) -> str:
     """A measured number in few digits."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "–"
