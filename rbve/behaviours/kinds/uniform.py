@@ -5,9 +5,9 @@ from rbve.behaviours.rollouts import FixedPolicy
 from rbve.evaluation.actors import UniformActor
 
 ORDER, LEARNS = 50, False
+_UNIFORM = FixedPolicy("uniform", UniformActor())
 
 
 def claim(asked: Asked) -> FixedPolicy | None:
     """By its name, or where nobody is named."""
-    uniform = asked.policy in (None, "uniform")
-    return FixedPolicy("uniform", UniformActor()) if uniform else None
+    return _UNIFORM if asked.policy in (None, "uniform") else None
