@@ -41,35 +41,41 @@ def record(
     out: str | Path,
     episodes: int | None = None,
     policy: Policy | Callable[..., Any] | str | Path | None = "online",
-    epsilon: float = 0.0,
-    noise: float = 0.0,
-    seed: int = 0,
-    keep: float = 1.0,
-    overwrite: bool = False,
-    on_progress: recorder.OnProgress = lambda progress: None,
+    *,
     preset: str | None = None,
-    steps: int | None = None,
     algorithm: str | Path | None = None,
-    legal: str | None = None,
+    on_progress: recorder.OnProgress = lambda progress: None,
+    **plan: Any,
 ) -> Dataset:
     """Record a dataset and open it.
 
-    `env` is a name, or for a policy that does not learn an environment as rbve.evaluate takes it.
-    `policy` is "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns),
-    "uniform", "script" (a player written for the game), a Policy or its file, or a function as
-    rbve.evaluate takes it; those from "script" on act with a share `epsilon` of random actions.
-    With probability `noise` the environment executes a random action instead of the chosen one.
-    The preset "rlu-atari" is the paper's online agent for Atari, "rlu-dmlab" that for DeepMind Lab,
-    here in environments in JAX. An online agent may be given environment `steps` in the place of
-    episodes; "r2d2" goes by steps alone. `algorithm` and `legal` of a saved policy are what
-    rbve.evaluate takes.
+    Args:
+        env: A name, or for a policy that does not learn an environment as rbve.evaluate takes it.
+        out: Folder of the dataset.
+        episodes: How many to play; None = the environment's default, or `steps` of an agent.
+        policy: "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns; it
+            goes by steps alone), "uniform", "script" (a player written for the game), a Policy or
+            its file, or a function as rbve.evaluate takes it.
+        preset: "rlu-atari" is the paper's online agent for Atari, "rlu-dmlab" that for DeepMind
+            Lab, here in environments in JAX.
+        algorithm: File of a saved policy's algorithm, as rbve.evaluate takes it.
+        on_progress: Called whenever episodes were written.
+        **plan: Fields of rbve.behaviours.record.RecordingPlan: `steps` of the environment for an
+            agent that learns, `epsilon` (share of random actions of any other policy but
+            "uniform"), `noise` (probability that the environment executes a random action),
+            `seed`, `keep` (share of the episodes), `overwrite`, and `legal` as rbve.evaluate
+            takes it.
+
+    Returns:
+        The dataset at `out`.
+
+    Raises:
+        ValueError: The policy is unknown or does not go with the plan, or `out` cannot be written.
+        TypeError: The plan has no such field.
     """
     backend.prepare()
-    plan = RecordingPlan(
-        env, Path(out), episodes, steps, epsilon, noise, seed, keep, overwrite, legal
-    )
-    behaviour = choose(Asked(policy, preset, algorithm), plan)
-    recorder.record(behaviour, plan, on_progress)
+    known = RecordingPlan(env, Path(out), episodes, **plan)
+    recorder.record(choose(Asked(policy, preset, algorithm), known), known, on_progress)
     return load(out)
 
 

@@ -155,8 +155,8 @@ def code_version() -> dict[str, str]:
     if (place / ".git").exists():
         command = ["git", "-C", str(place), "rev-parse", "HEAD"]
         with suppress(OSError, subprocess.SubprocessError):
-            told = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
-            commit = told.stdout.strip()
+            done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+            commit = done.stdout.strip()
     try:
         version = metadata.version("rbve")
     except metadata.PackageNotFoundError:

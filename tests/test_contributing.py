@@ -183,16 +183,13 @@ def run(bundles, out, on_progress, stores):
     },
     "behaviour": {
         "rbve/behaviours/kinds/stubborn.py": '''"""Always the first action: policy="stubborn"."""
-from rbve.behaviours.rollouts import policy_source
+from rbve.behaviours.rollouts import FixedPolicy
 
 ORDER, LEARNS = 45, False
 
 def claim(asked):
-    return Stubborn() if asked.policy == "stubborn" else None
-
-class Stubborn:
-    def opened(self, plan):
-        return policy_source(plan, "stubborn", lambda observation: 0)
+    stubborn = FixedPolicy("stubborn", lambda observation: 0)
+    return stubborn if asked.policy == "stubborn" else None
 '''
     },
     "command": {

@@ -96,7 +96,7 @@ def audit(
     within = reading.reach(dataset, seed)
     encode = reading.fit_encoder(known, within, seed)
     sample = reading.draw(known, within, encode, seed)
-    found = Audit(
+    result = Audit(
         findings=[],
         notes=[],
         actions=dataset.actions,
@@ -111,17 +111,17 @@ def audit(
         seed=seed,
     )
     own = [
-        *columns.findings(dataset, found.scan),
-        *measure.findings(known, found.counts, found.ends),
-        *shift.findings(found.shift),
-        *support.findings(known, found.support),
-        *weights.findings(found.weights),
+        *columns.findings(dataset, result.scan),
+        *measure.findings(known, result.counts, result.ends),
+        *shift.findings(result.shift),
+        *support.findings(known, result.support),
+        *weights.findings(result.weights),
     ]
-    told = {_SAME_AS.get(fault.kind) for fault in faults}
-    findings = [*from_faults(faults), *(each for each in own if each.name not in told)]
-    found.findings.extend(sorted(findings, key=lambda finding: finding.level != "stop"))
-    found.notes.extend([*notes, *_remarks(found)])
-    return found
+    reported = {_SAME_AS.get(fault.kind) for fault in faults}
+    findings = [*from_faults(faults), *(each for each in own if each.name not in reported)]
+    result.findings.extend(sorted(findings, key=lambda finding: finding.level != "stop"))
+    result.notes.extend([*notes, *_remarks(result)])
+    return result
 
 
 def audit_path(
@@ -151,29 +151,29 @@ def audit_path(
     return audit(Dataset.join(parts), gamma, beta, faults, source.notes)
 
 
-def _remarks(found: Audit) -> Iterator[str]:
+def _remarks(result: Audit) -> Iterator[str]:
     """What the reader of the result should know, not wrong in itself."""
-    if not found.scan.whole:
+    if not result.scan.whole:
         yield (
-            f"observations read: {found.scan.rows:,} rows of {found.scan.episodes:,} episodes, "
-            f"drawn at random (seed {found.seed}); counts and values are of all data"
+            f"observations read: {result.scan.rows:,} rows of {result.scan.episodes:,} episodes, "
+            f"drawn at random (seed {result.seed}); counts and values are of all data"
         )
-    if lacking := [each for each in found.scan.columns if each.missing]:
+    if lacking := [each for each in result.scan.columns if each.missing]:
         shares = [f"{each.name} {each.missing:.1%}" for each in lacking]
         yield f"missing values: {listed(shares)} of rows"
-    if not found.support.whole:
-        yield f"regions rest on {found.support.sampled:,} decisions, drawn at random"
-    if found.scan.copies and found.scan.chance_copies:
+    if not result.support.whole:
+        yield f"regions rest on {result.support.sampled:,} decisions, drawn at random"
+    if result.scan.copies and result.scan.chance_copies:
         yield (
-            f"{counted(found.scan.copies, 'episode')} with an equal one before; states recur so "
+            f"{counted(result.scan.copies, 'episode')} with an equal one before; states recur so "
             "often that this may be chance"
         )
-    if fragments := found.counts.fragments - found.counts.returns_unknown:
+    if fragments := result.counts.fragments - result.counts.returns_unknown:
         yield (
             f"{counted(fragments, 'fragment')} without V̂; the return of the episode stands in. "
             "Returns are counted once a fragment, so an episode weighs by its length"
         )
-    if found.counts.without_final:
-        yield f"{counted(found.counts.without_final, 'episode')} without a final observation"
-    if not found.provenance.get("finished", True):
+    if result.counts.without_final:
+        yield f"{counted(result.counts.without_final, 'episode')} without a final observation"
+    if not result.provenance.get("finished", True):
         yield "the recording was interrupted; every complete episode is here"

@@ -55,14 +55,14 @@ def measure(dataset: Dataset, within: Reach, encode: Encoder, seed: int) -> Shif
     fits: dict[str, _Fit | None] = {_LATE: None, _EARLY: None}
     if len(episodes) >= _FEWEST_EPISODES:
         fits = {side: fit(dataset, episodes, encode, side, seed) for side in fits}
-    told = {
-        side: _SUSPECTED if side == pattern else _judge(fitted, len(episodes))
+    verdicts = {
+        side: _SUSPECTED if side == pattern else _verdict(fitted, len(episodes))
         for side, fitted in fits.items()
     }
-    return Shift(fits[_LATE], fits[_EARLY], pattern, seen, told)
+    return Shift(fits[_LATE], fits[_EARLY], pattern, seen, verdicts)
 
 
-def _judge(fitted: _Fit | None, episodes: int) -> str:
+def _verdict(fitted: _Fit | None, episodes: int) -> str:
     if fitted is None and episodes < _FEWEST_EPISODES:
         return "cannot be told: too few episodes of two steps or more"
     if fitted is None:
@@ -140,7 +140,7 @@ def _scores(features: np.ndarray, reward: np.ndarray, fold: np.ndarray) -> np.nd
     cross = [features[fold == k].T @ reward[fold == k] for k in range(_FOLDS)]
     best = np.zeros(_FOLDS)
     for ridge in _RIDGES:
-        found = np.zeros(_FOLDS)
+        scores = np.zeros(_FOLDS)
         for k in range(_FOLDS):
             rows = int((fold != k).sum())
             left = sum(square) - square[k] + ridge * rows * np.eye(features.shape[1])
@@ -148,8 +148,8 @@ def _scores(features: np.ndarray, reward: np.ndarray, fold: np.ndarray) -> np.nd
             held = reward[fold == k]
             missed = np.mean((held - features[fold == k] @ solution) ** 2)
             # Against the variance over all rows: a fold may hold no reward at all.
-            found[k] = max(0.0, 1 - missed / np.mean(reward**2))
-        best = max(best, found, key=np.mean)
+            scores[k] = max(0.0, 1 - missed / np.mean(reward**2))
+        best = max(best, scores, key=np.mean)
     return best
 
 
@@ -184,12 +184,12 @@ def _patterns(dataset: Dataset) -> tuple[str, str]:
     return "", ""
 
 
-def findings(found: Shift) -> Iterator[Finding]:
-    for side, fitted in ((_LATE, found.late), (_EARLY, found.early)):
-        if found.verdicts[side] != _SUSPECTED:
+def findings(shift: Shift) -> Iterator[Finding]:
+    for side, fitted in ((_LATE, shift.late), (_EARLY, shift.early)):
+        if shift.verdicts[side] != _SUSPECTED:
             continue
-        seen = found.pattern_seen
-        if fitted is not None and _judge(fitted, _FEWEST_EPISODES) == _SUSPECTED:
+        seen = shift.pattern_seen
+        if fitted is not None and _verdict(fitted, _FEWEST_EPISODES) == _SUSPECTED:
             neighbour = "before" if side == _LATE else "after"
             seen = (
                 f"the step {neighbour} explains {fitted.moved:.0%} of the rewards' variance on "

@@ -185,32 +185,32 @@ def _propensities(
     return _Propensities(float(p.mean()), surprise, totals.tolist(), errors.tolist())
 
 
-def findings(dataset: Dataset, found: Support) -> Iterator[Finding]:
-    yield from _rare_actions(dataset, found)
-    uniform = f"{found.entropy:.1%} of the entropy of uniform choice"
-    if found.entropy < _DETERMINISTIC:
+def findings(dataset: Dataset, support: Support) -> Iterator[Finding]:
+    yield from _rare_actions(dataset, support)
+    uniform = f"{support.entropy:.1%} of the entropy of uniform choice"
+    if support.entropy < _DETERMINISTIC:
         yield Finding(
             "near-deterministic behaviour",
             f"within regions of like states the log takes one action almost always ({uniform})",
             "values of actions that were never tried cannot be learned, only cloned",
             "add data of a behaviour that explores, or use `rbve train --algorithm bc`",
         )
-    elif found.one_sided > _ONE_SIDED:
+    elif support.one_sided > _ONE_SIDED:
         yield Finding(
             "uncovered regions",
-            f"{found.one_sided:.0%} of decisions lie in regions where one action alone has "
-            f"{ENOUGH} rows or more ({len(found.cells)} regions; {found.coverage:.0%} of "
+            f"{support.one_sided:.0%} of decisions lie in regions where one action alone has "
+            f"{ENOUGH} rows or more ({len(support.cells)} regions; {support.coverage:.0%} of "
             "state-action space is covered)",
             "there nothing says what another action would bring, and a greedy policy guesses",
             "keep the ranking term strong (`--set lam=0.5`), or add data there",
         )
-    if found.propensities is not None:
-        yield from _wrong_propensities(dataset, found, found.propensities)
+    if support.propensities is not None:
+        yield from _wrong_propensities(dataset, support, support.propensities)
 
 
-def _rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
+def _rare_actions(dataset: Dataset, support: Support) -> Iterator[Finding]:
     numbered = dataset.actions == tuple(map(str, range(dataset.num_actions)))
-    unused = [a for a, count in enumerate(found.counts) if count == 0]
+    unused = [a for a, count in enumerate(support.counts) if count == 0]
     if numbered and unused:
         yield Finding(
             "holes in the action ids",
@@ -219,9 +219,9 @@ def _rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
             "name the actions that exist with `--actions` when converting, or give `--legal` masks",
         )
         unused = []
-    rare = [a for a, count in enumerate(found.counts) if 0 < count < _RARE_ROWS] + unused
+    rare = [a for a, count in enumerate(support.counts) if 0 < count < _RARE_ROWS] + unused
     if rare:
-        shown = [f"{dataset.actions[a]} {found.counts[a]:,}" for a in sorted(rare)]
+        shown = [f"{dataset.actions[a]} {support.counts[a]:,}" for a in sorted(rare)]
         remedy = (
             "add data, or merge them with like actions in the log; else train with "
             "`--set lam=0.5` or `--algorithm bcq`, which hardly choose what the log hardly took"
@@ -231,14 +231,14 @@ def _rare_actions(dataset: Dataset, found: Support) -> Iterator[Finding]:
         yield Finding(
             "actions without support",
             f"{len(rare)} of {dataset.num_actions} actions have fewer than {_RARE_ROWS} of "
-            f"{sum(found.counts):,} decisions: {listed(shown)}",
+            f"{sum(support.counts):,} decisions: {listed(shown)}",
             "so few rows cannot say what an action is worth",
             remedy,
         )
 
 
 def _wrong_propensities(
-    dataset: Dataset, found: Support, claimed: _Propensities
+    dataset: Dataset, support: Support, claimed: _Propensities
 ) -> Iterator[Finding]:
     pairs = zip(claimed.totals, claimed.errors, strict=True)
     high = [total > 1 + max(_PROPENSITY_ERROR, _ERRORS * error) for total, error in pairs]
@@ -249,10 +249,10 @@ def _wrong_propensities(
             f"action {dataset.actions[worst]} is taken {claimed.totals[worst]:.2f} times as often "
             "as its propensities say"
         )
-    elif claimed.mean > _CERTAIN and found.entropy > _MIXED:
+    elif claimed.mean > _CERTAIN and support.entropy > _MIXED:
         seen = (
             f"propensities are {claimed.mean:.3f} on average, yet like states saw different "
-            f"actions ({found.entropy:.0%} of the entropy of uniform choice)"
+            f"actions ({support.entropy:.0%} of the entropy of uniform choice)"
         )
     if seen:
         yield Finding(

@@ -100,19 +100,19 @@ def values(dataset: Dataset, gamma: float) -> tuple[np.ndarray, np.ndarray, int,
     Where it can train on none, V̂ of all decisions.
     """
     light = replace(without_observations(dataset), legal=None, propensity=None, executed=None)
-    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"pair": [], "none": []}
+    blocks: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"pair": [], "none": []}
     start = 0
     while start < light.num_episodes:
         limit = light.offsets[start] + _BLOCK_ROWS
         stop = max(int(light.offsets.searchsorted(limit, side="right")) - 1, start + 1)
         part = light.part(start, stop)
-        for bootstrap, held in found.items():
+        for bootstrap, held in blocks.items():
             kept = transitions(part, View(gamma), bootstrap)  # type: ignore[arg-type]
             episode = start + part.offsets.searchsorted(kept.row, side="right") - 1
             held.append((kept.g, episode.astype(np.int32)))
         start = stop
-    pairs, decisions = (sum(len(g) for g, _ in held) for held in found.values())
-    g, episode = zip(*found["pair" if pairs else "none"], strict=True)
+    pairs, decisions = (sum(len(g) for g, _ in held) for held in blocks.values())
+    g, episode = zip(*blocks["pair" if pairs else "none"], strict=True)
     return np.concatenate(g).astype(np.float64), np.concatenate(episode), pairs, decisions
 
 
@@ -157,41 +157,41 @@ def _horizon_of(dataset: Dataset, gamma: float) -> tuple[float, float, float]:
     return float(horizon), seen, beyond
 
 
-def findings(found: Weights) -> Iterator[Finding]:
-    decisions = found.rows + found.dropped
-    if found.dropped > decisions / 2:
+def findings(result: Weights) -> Iterator[Finding]:
+    decisions = result.rows + result.dropped
+    if result.dropped > decisions / 2:
         yield Finding(
             "few rows can train",
-            f"{found.dropped:,} of {decisions:,} decisions are the last of a truncated episode",
+            f"{result.dropped:,} of {decisions:,} decisions are the last of a truncated episode",
             "no logged action follows them, so BVE and R-BVE have no target there",
             "if these ends are real, read the log with `--ends terminated`; of lone transitions "
             "name the next decision with `--next-action`, or train with `--algorithm cql`, which "
             "needs none",
-            level="look" if found.rows else "stop",
+            level="look" if result.rows else "stop",
         )
-    if found.value is None:
+    if result.value is None:
         return  # the audit of returns has said so
-    if found.recommended is None:
-        rows = (found.rows or decisions) - found.unknown
+    if result.recommended is None:
+        rows = (result.rows or decisions) - result.unknown
         yield Finding(
             "nothing to rank",
-            f"V̂ is {found.value.mean:g} in all {rows:,} rows at γ = {found.gamma:g}",
+            f"V̂ is {result.value.mean:g} in all {rows:,} rows at γ = {result.gamma:g}",
             "no state and no action is better than another, so nothing can be learned",
             "check the reward column; give the log a reward that tells outcomes apart",
             level="stop",
         )
         return
-    asked = next(e for e in found.effects if (e.beta, e.normalise) == (found.beta, "dataset"))
+    asked = next(e for e in result.effects if (e.beta, e.normalise) == (result.beta, "dataset"))
     if asked.half < _HALF_OF_WEIGHT:
         yield Finding(
             "weights dominated by few rows",
-            f"at β = {found.beta:g} half of all ranking weight lies on {asked.half:.1%} of rows, "
-            f"in {counted(found.half_episodes, 'episode')} (effective share {asked.effective:.0%}, "
-            f"{asked.clipped:.1%} at the cap)",
+            f"at β = {result.beta:g} half of all ranking weight lies on {asked.half:.1%} of rows, "
+            f"in {counted(result.half_episodes, 'episode')} (effective share "
+            f"{asked.effective:.0%}, {asked.clipped:.1%} at the cap)",
             "the ranking term then imitates those few and is silent about the rest",
-            f"train with `{found.flags}`",
+            f"train with `{result.flags}`",
         )
-    largest = max(abs(found.value.low), abs(found.value.high))
+    largest = max(abs(result.value.low), abs(result.value.high))
     if largest > _LARGE_VALUE:
         yield Finding(
             "values out of scale",
@@ -199,11 +199,11 @@ def findings(found: Weights) -> Iterator[Finding]:
             "at usual learning rates the network does not reach such values in any training",
             "divide the rewards by a constant, or train with `--clip-rewards` if signs are enough",
         )
-    if found.seen_from_start < _SEEN_FROM_START:
+    if result.seen_from_start < _SEEN_FROM_START:
         yield Finding(
             "horizon too short",
-            f"at γ = {found.gamma:g} a first state sees {found.seen_from_start:.2%} of the reward "
-            f"of its episode (horizon {found.horizon:.0f} steps)",
+            f"at γ = {result.gamma:g} a first state sees {result.seen_from_start:.2%} of the "
+            f"reward of its episode (horizon {result.horizon:.0f} steps)",
             "early decisions cannot be learned from what they cannot see",
             "pass a larger `--gamma`, so that 1/(1 − γ) reaches the reward",
         )

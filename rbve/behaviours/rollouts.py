@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -105,42 +106,47 @@ def episode_of(trace: Trace, shows_final: bool = True) -> Episode:
     )
 
 
-@contextmanager
-def policy_source(
-    plan: RecordingPlan, behaviour: str, acting: Policy | HostActor | Callable[..., Any]
-) -> Iterator[Source]:
-    """A source of episodes by who does not learn; inside JAX a Policy or a UniformActor."""
-    episodes = plan.episodes_or_default
-    if not 0 <= plan.epsilon <= 1:
-        raise ValueError(f"epsilon must lie in [0, 1]; got {plan.epsilon}")
-    policy = acting if isinstance(acting, Policy) else None
-    uniform = behaviour == "uniform"
-    reference = plan.reference or atari_reference(plan.env_name)
-    about = {
-        "env": plan.env_name,
-        "behaviour": behaviour,
-        "policy": None if policy is None else dict(policy.info),
-        "epsilon": plan.epsilon,
-        "noise": plan.noise,
-        "seed": plan.seed,
-        "recorded_episodes": episodes,
-        "keep": plan.keep,
-        **({} if reference is None else {"reference": dict(reference)}),
-    }
-    with open_environment(plan.env, plan.noise, episodes, on_host=callable(acting)) as env:
-        if policy is not None:
-            check_fit(env, Interface.of_policy(policy))
-        elif isinstance(env, Env) and not uniform:
-            raise ValueError(f"{env.name} runs inside JAX, where scripts do not play")
-        check_legal(env, policy is not None and policy.masked, plan.legal)
-        groups: Iterator[tuple[list[Episode], float]]
-        if isinstance(env, Env):
-            recorded = inside_jax(env, policy, episodes, plan.epsilon, plan.seed)
-            groups = (
-                (group, min(k * _AT_ONCE / episodes, 1.0)) for k, group in enumerate(recorded, 1)
-            )
-        else:
-            epsilon = 1.0 if uniform else plan.epsilon
-            played = on_host(env, acting, episodes, epsilon, plan.seed)
-            groups = grouped((episode, k / episodes) for k, episode in enumerate(played, 1))
-        yield Source(env.actions, about, episodes, groups)
+@dataclass(frozen=True)
+class FixedPolicy:
+    """Who acts without learning; inside JAX a Policy or a UniformActor."""
+
+    name: str  # in the provenance
+    policy: Policy | HostActor | Callable[..., Any]
+
+    @contextmanager
+    def opened(self, plan: RecordingPlan) -> Iterator[Source]:
+        episodes = plan.episodes_or_default
+        if not 0 <= plan.epsilon <= 1:
+            raise ValueError(f"epsilon must lie in [0, 1]; got {plan.epsilon}")
+        policy = self.policy if isinstance(self.policy, Policy) else None
+        uniform = self.name == "uniform"
+        reference = plan.reference or atari_reference(plan.env_name)
+        about = {
+            "env": plan.env_name,
+            "behaviour": self.name,
+            "policy": None if policy is None else dict(policy.info),
+            "epsilon": plan.epsilon,
+            "noise": plan.noise,
+            "seed": plan.seed,
+            "recorded_episodes": episodes,
+            "keep": plan.keep,
+            **({} if reference is None else {"reference": dict(reference)}),
+        }
+        with open_environment(plan.env, plan.noise, episodes, on_host=callable(self.policy)) as env:
+            if policy is not None:
+                check_fit(env, Interface.of_policy(policy))
+            elif isinstance(env, Env) and not uniform:
+                raise ValueError(f"{env.name} runs inside JAX, where scripts do not play")
+            check_legal(env, policy is not None and policy.masked, plan.legal)
+            groups: Iterator[tuple[list[Episode], float]]
+            if isinstance(env, Env):
+                recorded = inside_jax(env, policy, episodes, plan.epsilon, plan.seed)
+                groups = (
+                    (group, min(k * _AT_ONCE / episodes, 1.0))
+                    for k, group in enumerate(recorded, 1)
+                )
+            else:
+                epsilon = 1.0 if uniform else plan.epsilon
+                played = on_host(env, self.policy, episodes, epsilon, plan.seed)
+                groups = grouped((episode, k / episodes) for k, episode in enumerate(played, 1))
+            yield Source(env.actions, about, episodes, groups)

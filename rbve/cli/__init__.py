@@ -15,14 +15,14 @@ except KeyboardInterrupt:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     _console.prepare_streams()
     try:
-        with _ending.told_in_one_line(*given[:1]):
+        with _ending.told_in_one_line(*words[:1]):
             from rbve.cli import _parse
 
             with _parse.one_line_errors():
-                call = _parse.parse(given)
+                call = _parse.parse(words)
             call()
     except SystemExit as end:
         if arguments is None and end.code in _ending.STOPPED:

@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from rbve.audit import WORDS, Audit
-from rbve.audit.measure import Histogram, Spread
-from rbve.audit.verdict import counted
+from rbve.audit.measure import Histogram
 from rbve.cli import _console
+from rbve.report.audit_facts import facts
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a full bar
@@ -26,7 +26,7 @@ def show(audit: Audit, title: str, as_json: bool = False) -> None:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, text in [*held(audit), *judged(audit)]:
+    for name, text in _lines(audit):
         grid.add_row(name, Text(text))
     out.print(Text(title, style="bold"))
     out.print(grid)
@@ -47,47 +47,20 @@ def summary(audit: Audit) -> str:
     return f"{WORDS[audit.verdict]}{': ' if names else ''}{', '.join(names)}"
 
 
-def held(audit: Audit) -> Iterator[tuple[str, str]]:
-    """What the data is."""
+def _lines(audit: Audit) -> Iterator[tuple[str, str]]:
+    """Name and text: the facts, with histograms; actions; the ranking weight."""
     counts, weights = audit.counts, audit.weights
-    size = f"{counted(counts.episodes, 'episode')}, {counted(counts.transitions, 'decision')}"
-    kinds = f"{counted(len(audit.actions), 'action')}, observations {audit.observation}"
-    yield "holds", f"{size}, {kinds}"
-    fragments = f", {counts.fragments:,} fragments among them" if counts.fragments else ""
-    yield "ends", f"{counts.terminated:,} terminated, {counts.truncated:,} truncated{fragments}"
-    yield "length", words(counts.length, counts.lengths)
-    above = f"   {100 * counts.above_mean:.3g}% above the mean (what filtered BC keeps)"
-    returns = words(counts.returns, counts.return_histogram)
-    yield "return", f"{returns}{above if counts.returns else ''}"
-    yield f"V̂ at γ={weights.gamma:g}", words(weights.value, weights.histogram)
-    horizon = f"{weights.horizon:,.0f} steps; median episode {counts.length.median:,.0f}"
-    seen = f"a first state sees {weights.seen_from_start:.0%} of its episode's reward"
-    yield "horizon", f"{horizon}; {seen}, {weights.beyond:.0%} of that from beyond the horizon"
-    if counts.executed_differs:
-        yield "executed", f"differs from the action chosen in {counts.executed_differs:.1%} of rows"
-
-
-def judged(audit: Audit) -> Iterator[tuple[str, str]]:
-    """What it supports, and what training will make of it."""
-    support, weights = audit.support, audit.weights
-    yield from _action_lines(audit.actions, support.counts)
-    if support.legal_counts is not None:
-        forced = f"{support.forced:.1%} of decisions have one only"
-        yield "masks", f"{support.mean_legal:.2f} legal actions on average; {forced}"
-    covered = f"{support.coverage:.0%} of state-action space has 5 rows or more"
-    entropy = f"entropy of behaviour {support.entropy:.0%} of uniform choice"
-    yield "coverage", f"{covered} ({len(support.cells)} regions); {entropy}"
-    if (claimed := support.propensities) is not None:
-        entropy = f"entropy {claimed.entropy:.0%} of uniform choice"
-        yield "propensity", f"mean {claimed.mean:.3f}; {entropy}"
-    late, early = audit.shift.verdicts["late"], audit.shift.verdicts["early"]
-    same = f"late or early {late}"
-    yield "reward shift", same if late == early else f"late {late}; early {early}"
+    value = f"V̂ at γ = {weights.gamma:g}"
+    drawn = {"Length": counts.lengths, "Return": counts.return_histogram, value: weights.histogram}
+    for name, text in facts(audit).items():
+        histogram = drawn.get(name)
+        yield name, text if histogram is None else f"{text}   {spark(histogram)}"
+    yield from _action_lines(audit.actions, audit.support.counts)
     for each in weights.effects:
         if each.beta == weights.beta:
             cap = f"{each.clipped:.1%} of rows at the cap"
             share = f"effective share of the data {each.effective:.0%}"
-            name = "weights" if each.normalise == "dataset" else ""
+            name = "Weights" if each.normalise == "dataset" else ""
             yield name, f"β={each.beta:g} normalise={each.normalise}: {cap}, {share}"
     if weights.recommended is not None:
         yield "", f"recommended: {weights.flags}"
@@ -99,24 +72,13 @@ def _action_lines(names: Sequence[str], counts: Sequence[int]) -> Iterator[tuple
     if len(pairs) > _LISTED:
         shares = [f"{name} {count / total:.1%}" for name, count in pairs[: 3 * _LISTED]]
         more = f"  … {len(pairs) - len(shares)} more" if len(pairs) > len(shares) else ""
-        yield "actions", "  ".join(shares) + more
+        yield "Decisions by action", "  ".join(shares) + more
         return
     wide = max(len(name) for name in names)
     for index, (name, count) in enumerate(pairs):
         bar = "█" * round(WIDTH * count / max(most, 1))
         line = f"{name:<{wide}}  {count:>10,}  {count / total:>6.1%}  {bar}"
-        yield "actions" if index == 0 else "", line
-
-
-def words(spread: Spread | None, histogram: Histogram | None) -> str:
-    if spread is None or histogram is None:
-        return "unknown"
-    shown = _console.shown
-    return (
-        f"{shown(spread.mean)} ± {shown(spread.deviation)}   "
-        f"[{shown(spread.low)} … {shown(spread.median)} … {shown(spread.high)}]   "
-        f"{spark(histogram)}"
-    )
+        yield "Decisions by action" if index == 0 else "", line
 
 
 def spark(histogram: Histogram) -> str:

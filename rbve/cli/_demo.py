@@ -86,8 +86,8 @@ def _record(out: Path) -> None:
                 bar.advance(progress.episodes - seen, progress.last_return)
                 seen = progress.episodes
 
-            how: Any = {"seed": seed, "overwrite": True, "on_progress": note}
-            api.record(problem.env, store, problem.episodes, **how)
+            plan: Any = {"seed": seed, "overwrite": True, "on_progress": note}
+            api.record(problem.env, store, problem.episodes, **plan)
 
         on_all_devices(record, missing)
 

@@ -75,6 +75,6 @@ def _unboxed(complaint: str) -> str:
             sections.append({})
         elif not inside.startswith(_EXPLANATION):
             sections[-1][inside.strip()] = None  # what is said twice is said once
-    said = sections[1:] if any(sections[1:]) else sections  # the first holds the title
-    words = "; ".join(" ".join(section) for section in said if section)
+    complaints = sections[1:] if any(sections[1:]) else sections  # the first holds the title
+    words = "; ".join(" ".join(section) for section in complaints if section)
     return re.sub(r"Error parsing \S*__tyro\S*: ", "", words)  # the parser's own name of a group

@@ -43,9 +43,9 @@ def command(
 
     backend.prepare()
 
-    def note(found: Evaluated) -> None:
-        shown = found.figures.get("return", found.figures.get("final/return"))
-        _console.tell(f"{found.folder.name}: step {found.step}: return {shown:.6g}")
+    def note(evaluated: Evaluated) -> None:
+        shown = evaluated.figures.get("return", evaluated.figures.get("final/return"))
+        _console.tell(f"{evaluated.folder.name}: step {evaluated.step}: return {shown:.6g}")
 
     find_modules_here(env)
     plan = FollowPlan(env, episodes, epsilon, seed, algorithm, legal)

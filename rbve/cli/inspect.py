@@ -36,10 +36,10 @@ def command(
     from rbve.audit import audit_path
     from rbve.cli._audit import show
 
-    found = audit_path(data, format, chosen(data, format, formats, columns), gamma, beta)
-    show(found, str(data), as_json)
+    audit = audit_path(data, format, chosen(data, format, formats, columns), gamma, beta)
+    show(audit, str(data), as_json)
     if html is not None:
         from rbve.report.audit_page import write
 
-        _console.tell(f"page: {write(found, html, str(data))}")
-    sys.exit(found.exit_code)
+        _console.tell(f"page: {write(audit, html, str(data))}")
+    sys.exit(audit.exit_code)

@@ -53,6 +53,8 @@ def command(
     need_one("--seed", seed)
     find_modules_here(env)
     folders = [out] if len(seed) == 1 else [out / str(one) for one in seed]
+    plan: Any = {"epsilon": epsilon, "noise": noise, "keep": keep, "overwrite": overwrite}
+    plan |= {"steps": steps, "legal": legal, "preset": preset, "algorithm": algorithm}
     with _console.bar(f"recording {env}", len(seed), "") as bar:
         done = dict.fromkeys(seed, 0.0)
 
@@ -63,8 +65,7 @@ def command(
                 bar.advance(progress.share - done[own], progress.last_return)
                 done[own] = progress.share
 
-            how = (episodes, policy, epsilon, noise, own, keep, overwrite)
-            api.record(env, folder, *how, note, preset, steps, algorithm, legal)
+            api.record(env, folder, episodes, policy, seed=own, on_progress=note, **plan)
 
         # Absolute, as ViZDoom changes the working directory while it starts.
         places = [folder.absolute() for folder in folders]

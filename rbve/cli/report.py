@@ -33,14 +33,14 @@ def command(
 
     need_one("RUNS", runs)
     with _console.bar("drawing", None, ""):
-        found = report.read(runs)
-        page = report.write_page(found, out)
+        study = report.read(runs)
+        page = report.write_page(study, out)
     claims = [
         dict(zip(claims_table.COLUMNS, claims_table.cells(each), strict=True))
-        for each in found.judged
+        for each in study.judged
     ]
     if not claims:
-        _console.show_runs(found.runs, as_json)
+        _console.show_runs(study.runs, as_json)
     elif as_json:
         names = {name: name.lower().replace(" ", "_").replace("'", "") for name in claims[0]}
         lines = [{names[name]: cell for name, cell in claim.items()} for claim in claims]
@@ -51,5 +51,5 @@ def command(
         for claim in claims:
             table.add_row(*(Text(claim[name]) for name in shown))
         _console.output().print(table)
-        _console.output().print(claims_table.tally(found.judged))
+        _console.output().print(claims_table.tally(study.judged))
     _console.tell(f"report: {page}")

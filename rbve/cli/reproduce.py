@@ -74,10 +74,10 @@ def _run_theory(name: str, experiment: experiments.Theory, scale: str, out: Path
     from rbve.paper._pages import theory
 
     with _console.bar(name, None, ""):
-        found = importlib.import_module(f"rbve.paper.theory.{experiment.module}").run(scale)
-        for run in found:
+        runs = importlib.import_module(f"rbve.paper.theory.{experiment.module}").run(scale)
+        for run in runs:
             rows.write(run, out / "rows" / f"{run.job}.jsonl")
-        for figure, png in theory.pictures(experiment.module, found).items():
+        for figure, png in theory.pictures(experiment.module, runs).items():
             file = out / f"{figure}.png"
             write_atomically(file, png)
             _console.tell(f"figure: {file}")
@@ -102,12 +102,12 @@ def _run_study(
     for name, experiment in chosen.items():
         _console.show_notes(results.changes(out, name, experiment))
     parts = [study.part(each, env) for each in chosen.values()]
-    wanted = study.recordings(parts, size, out, kept)
-    missing = [each for each in wanted if not is_recorded(each.folder(out))]
+    recordings = study.recordings(parts, size, out, kept)
+    missing = [each for each in recordings if not is_recorded(each.folder(out))]
     with _console.bar(f"recording {counted(len(missing), 'dataset')}", len(missing), "") as bar:
         needless = study.needless(parts, size, out)
-        study.record_all(wanted, out, lambda each, *more: bar.advance(*more), needless)
-    with _console.bar("auditing the data", len(wanted), "datasets") as bar:
+        study.record_all(recordings, out, lambda each, *more: bar.advance(*more), needless)
+    with _console.bar("auditing the data", len(recordings), "datasets") as bar:
         audits.write_audits(out, lambda recording: bar.advance(1, None))
     frames.write_strips(out)
     jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out, kept)}

@@ -9,9 +9,9 @@ from rbve.audit.measure import Histogram
 from rbve.audit.support import ENOUGH
 from rbve.audit.weights import CAP
 from rbve.report import marks
+from rbve.report.audit_facts import short
 from rbve.report.figure import DASHES, GRID, INK, Entry, Figure, Spec
 from rbve.report.labels import METHODS
-from rbve.report.marks import thousands
 
 BAR, _ILLEGAL, _EDGE = "#3b6ea5", "#9a9aa2", "#8a8a92"
 _STEEPNESS = 96  # points of a curve
@@ -59,7 +59,7 @@ def _values(
     data: Histogram, mean: float, deviation: float, temperatures: Mapping[str, float]
 ) -> Figure:
     """Distribution of V̂ with the weight each value gets, by name and scale · β of a curve."""
-    look = dict(zip(temperatures, ((METHODS["rbve"][1], 0), (INK, 2)), strict=False))
+    styles = dict(zip(temperatures, ((METHODS["rbve"][1], 0), (INK, 2)), strict=False))
     curves, low, high = [], data.edges[0], data.edges[-1]
     for name, temperature in temperatures.items():
         for k in range(_STEEPNESS + 1):
@@ -67,8 +67,8 @@ def _values(
             weight = math.exp(min((value - mean) / temperature, math.log(CAP)))
             curves.append({"series": name, "value": value, "weight": weight})
     legend = {"orient": "top", "title": None, "symbolType": "stroke", "symbolSize": 250}
-    colours = {name: colour for name, (colour, _) in look.items()}
-    dashes = {name: DASHES[dash] for name, (_, dash) in look.items()}
+    colours = {name: colour for name, (colour, _) in styles.items()}
+    dashes = {name: DASHES[dash] for name, (_, dash) in styles.items()}
     scale = {"axis": None, "scale": {"domain": [0, CAP]}}
     encoding = {
         "x": {**_along(data, "V̂(s)"), "field": "value"},
@@ -84,7 +84,7 @@ def _values(
         "dashed line: mean, where the weight is 1"
     )
     columns = {"from": "V̂ from", "to": "to", "count": "states"}
-    entries = tuple(Entry(k, colour, line=True, dash=dash) for k, (colour, dash) in look.items())
+    entries = tuple(Entry(k, colour, line=True, dash=dash) for k, (colour, dash) in styles.items())
     alt = f"Distribution of V̂: {_describe(data)}, deviation {short(deviation)}. {note}"
     return Figure("values", "V̂ and its weight", note, view, _bins(data), columns, entries, alt)
 
@@ -108,8 +108,8 @@ def _bars(data: Histogram, unit: str, mean: float) -> list[Spec]:
     up["axis"] |= {"tickMinStep": 1, "tickCount": 4}
     along = _along(data, unit)
     ends = {"x2": {"field": "to"}, "y2": {"datum": 0}}
-    look = {"type": "bar", "stroke": BAR, "strokeWidth": 0.5}
-    bars = marks.layer(look, {"x": along, "y": up, "color": {"value": BAR}, **ends}, name="points")
+    mark = {"type": "bar", "stroke": BAR, "strokeWidth": 0.5}
+    bars = marks.layer(mark, {"x": along, "y": up, "color": {"value": BAR}, **ends}, name="points")
     return [bars, marks.rule(mean, "x", along, strokeDash=[4, 3], strokeWidth=1.2)]
 
 
@@ -140,11 +140,11 @@ def short_labels(names: Sequence[str]) -> list[str]:
     """Cut to LONGEST characters: at the end, or where that makes two alike in the middle."""
     ends = [n if len(n) <= LONGEST else f"{n[: LONGEST - 1]}…" for n in names]
     middle = [n if len(n) <= LONGEST else f"{n[:7]}…{n[-(LONGEST - 8) :]}" for n in names]
-    found = [m if ends.count(e) > 1 else e for e, m in zip(ends, middle, strict=True)]
-    alike = [found.count(label) > 1 for label in found]
+    labels = [m if ends.count(e) > 1 else e for e, m in zip(ends, middle, strict=True)]
+    alike = [labels.count(label) > 1 for label in labels]
     return [
         f"{label[: LONGEST - 5]}… {k + 1}" if clash else label
-        for k, (label, clash) in enumerate(zip(found, alike, strict=True))
+        for k, (label, clash) in enumerate(zip(labels, alike, strict=True))
     ]
 
 
@@ -156,16 +156,16 @@ def _action_axis(rows: Sequence[_ActionRow]) -> Spec:
 def _actions(rows: Sequence[_ActionRow], counts: Sequence[int]) -> Figure:
     """Shares are of all decisions."""
     total = max(sum(counts), 1)
-    told = [
+    shares = [
         {"action": row.name, "count": row.of(counts), "share": row.of(counts) / total, "place": k}
         | {"rest": len(row.members) > 1}
         for k, row in enumerate(rows)
     ]
     share = {**marks.measure("share", grid=False, zero=True, padding=0), "axis": None}
     place = {"x": share, "y": _action_axis(rows)}
-    look = {"type": "bar", "height": {"band": 0.75}, "minBandSize": 1}
+    mark = {"type": "bar", "height": {"band": 0.75}, "minBandSize": 1}
     pale = {"condition": {"test": "datum.rest", "value": 0.45}, "value": 1}
-    bars = marks.layer(look, {**place, "color": {"value": BAR}, "opacity": pale}, name="points")
+    bars = marks.layer(mark, {**place, "color": {"value": BAR}, "opacity": pale}, name="points")
     percent = {"field": "share", "format": ".1%"}
     label = marks.text({**place, "text": percent}, align="left", dx=5)
     view = marks.view([bars, label], width=_WIDTH - 120, height={"step": _STEP})
@@ -173,9 +173,9 @@ def _actions(rows: Sequence[_ActionRow], counts: Sequence[int]) -> Figure:
     note = ""
     if len(rows[-1].members) > 1:
         note = f"the {len(rows) - 1} most frequent of {len(counts):,}; shares of all decisions"
-    words = ", ".join(f"{r['action']} {r['count']:,} ({r['share']:.1%})" for r in told)
+    words = ", ".join(f"{r['action']} {r['count']:,} ({r['share']:.1%})" for r in shares)
     alt = f"Actions taken: {words}"
-    return Figure("actions", "Actions taken", note, view, told, columns, alt=alt)
+    return Figure("actions", "Actions taken", note, view, shares, columns, alt=alt)
 
 
 def regions(
@@ -190,7 +190,7 @@ def regions(
     kinds = {"heat": "taken", "none": f"under {ENOUGH} rows"}
     if legal is not None:
         kinds |= {"none": f"legal, under {ENOUGH} rows", "illegal": "never legal there"}
-    told, start = [], 0
+    cells_drawn, start = [], 0
     for k, cell in enumerate(cells):
         visits = sum(cell)
         for place, row in enumerate(rows):
@@ -199,19 +199,19 @@ def regions(
             if legal is not None and not row.of(legal[k]):
                 kind = "illegal"
             shade = min(0.08 + 0.92 * count / visits / most, 1.0) if kind == "heat" else 1.0
-            told.append(
+            cells_drawn.append(
                 {"series": kinds[kind], "region": k + 1, "action": row.name, "count": count}
                 | {"of": visits, "place": place, "shade": round(shade, 3)}
                 | {"start": start / total, "stop": (start + visits) / total}
             )
         start += visits
-    look = dict(zip(kinds.values(), (BAR, "transparent", _ILLEGAL), strict=False))
+    fills = dict(zip(kinds.values(), (BAR, "transparent", _ILLEGAL), strict=False))
     legend = {"orient": "top", "title": None, "symbolType": "square", "symbolOpacity": 1}
     encoding = {
         "x": {"field": "start", "type": "quantitative", "axis": None, "scale": {"domain": [0, 1]}},
         "x2": {"field": "stop"},
         "y": _action_axis(rows),
-        "fill": marks.colours(look, legend=legend),
+        "fill": marks.colours(fills, legend=legend),
         "fillOpacity": {"field": "shade", "type": "quantitative", "scale": None},
     }
     mark = {"type": "rect", "stroke": GRID, "strokeWidth": 0.6}
@@ -222,16 +222,16 @@ def regions(
         f"{len(cells)} regions of like states from left to right, as wide as they are visited; "
         "stronger colour: taken more often there"
     )
-    drawn = [row["series"] for row in told]
+    drawn = [row["series"] for row in cells_drawn]
     counted = ", ".join(f"{drawn.count(words)} {words}" for words in kinds.values())
-    alt = f"{title}. {note}. Of {len(told)} pairs of a region and an action: {counted}."
+    alt = f"{title}. {note}. Of {len(cells_drawn)} pairs of a region and an action: {counted}."
     columns = {"series": "cell", "region": "region", "action": "action", "count": "decisions"}
     columns["of"] = "of all in the region"
     entries = tuple(
         Entry(name, _EDGE if name == kinds["none"] else colour, ring=name == kinds["none"])
-        for name, colour in look.items()
+        for name, colour in fills.items()
     )
-    return Figure("regions", title, note, view, told, columns, entries, alt, wide=True)
+    return Figure("regions", title, note, view, cells_drawn, columns, entries, alt, wide=True)
 
 
 def _describe(data: Histogram) -> str:
@@ -241,7 +241,3 @@ def _describe(data: Histogram) -> str:
         f"{sum(data.counts):,} values from {short(data.edges[0])} to {short(data.edges[-1])}, most "
         f"({data.counts[top]:,}) between {short(low)} and {short(high)}"
     )
-
-
-def short(value: float) -> str:
-    return thousands(value, ".3g")

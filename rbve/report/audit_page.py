@@ -5,11 +5,11 @@ from pathlib import Path
 from markupsafe import Markup
 
 from rbve.audit import WORDS, Audit
-from rbve.audit.measure import Spread
 from rbve.audit.support import ENOUGH
 from rbve.audit.weights import CLIPPED, EFFECTIVE
 from rbve.files import write_atomically
-from rbve.report.audit_figures import action_rows, figures, short
+from rbve.report.audit_facts import facts, short
+from rbve.report.audit_figures import action_rows, figures
 from rbve.report.page import encode
 from rbve.report.render import web, whole
 
@@ -30,7 +30,7 @@ def document(audit: Audit, title: str) -> str:
     """The page's HTML."""
     weights, columns = audit.weights, audit.scan.columns[:_COLUMNS_SHOWN]
     effects = weights.effects if weights.recommended else ()
-    told = {True: " (recommended)", False: ""}
+    mark = {True: " (recommended)", False: ""}
     return whole(
         "audit.jinja",
         figures(audit),
@@ -39,11 +39,11 @@ def document(audit: Audit, title: str) -> str:
         audit=audit,
         words=WORDS,
         sentence=_sentence,
-        facts=_facts(audit),
+        facts=facts(audit),
         actions=_actions(audit),
         weights=[
             (
-                f"β = {each.beta:g}, {each.normalise}{told[each == weights.recommended]}",
+                f"β = {each.beta:g}, {each.normalise}{mark[each == weights.recommended]}",
                 *(f"{each.clipped:.1%}", f"{each.effective:.0%}", f"{each.half:.1%}"),
                 "yes" if each.useful else "no",
             )
@@ -88,47 +88,6 @@ def _sentence(words: str) -> str:
     first = words.split(" ", 1)[0]
     start = words[:1] if "." in first or "/" in first else words[:1].upper()
     return f"{start}{words[1:]}."
-
-
-def _facts(audit: Audit) -> dict[str, str]:
-    counts, support, weights = audit.counts, audit.support, audit.weights
-    above = f"; {100 * counts.above_mean:.3g}% of episodes above the mean" if counts.returns else ""
-    facts = {
-        "Episodes": f"{counts.episodes:,}",
-        "Decisions": f"{counts.transitions:,}; R-BVE trains on {weights.rows:,}",
-        "Observation": audit.observation,
-        "Actions": f"{len(audit.actions)}",
-        "Ends": f"{counts.terminated:,} terminated, {counts.truncated:,} truncated",
-        "Fragments": f"{counts.fragments:,}" if counts.fragments else "",
-        "Without final observation": f"{counts.without_final:,}" if counts.without_final else "",
-        "Length": _spread(counts.length),
-        "Return": f"{_spread(counts.returns)}{above}",
-        f"V̂ at γ = {weights.gamma:g}": _spread(weights.value),
-        "Horizon": f"{weights.horizon:,.0f} steps; a first state sees "
-        f"{weights.seen_from_start:.0%} of the reward of its episode, {weights.beyond:.0%} of "
-        "that from beyond the horizon",
-    }
-    if counts.executed_differs is not None:
-        facts["Executed ≠ chosen"] = f"{counts.executed_differs:.1%} of decisions"
-    if support.legal_counts is not None:
-        forced = f"{support.forced:.1%} of decisions have one only"
-        facts["Legal actions"] = f"{support.mean_legal:.2f} on average; {forced}"
-    regions = f"{len(support.cells)} regions"
-    facts["Coverage"] = f"{support.coverage:.0%} of state-action space ({regions})"
-    facts["Entropy of behaviour"] = f"{support.entropy:.0%} of uniform choice"
-    if (claimed := support.propensities) is not None:
-        entropy = f"entropy {claimed.entropy:.0%} of uniform choice"
-        facts["Propensities"] = f"mean {claimed.mean:.3f}; {entropy}"
-    facts |= {f"Rewards one row {side}": told for side, told in audit.shift.verdicts.items()}
-    return {name: text for name, text in facts.items() if text}
-
-
-def _spread(values: Spread | None) -> str:
-    if values is None:
-        return "unknown"
-    low, middle, high = (short(v) for v in (values.low, values.median, values.high))
-    mean, deviation = short(values.mean), short(values.deviation)
-    return f"mean {mean}, deviation {deviation}, from {low} to {high}, median {middle}"
 
 
 def _actions(audit: Audit) -> list[tuple[str, str, str]]:

@@ -93,7 +93,7 @@ def _series_of(chart: Chart) -> list[Series]:
     return list(first.values())
 
 
-def words(chart: Chart) -> str:
+def note_of(chart: Chart) -> str:
     """The note, and what the drawing does not show."""
     hidden, far = Counter[str](), list[str]()
     for panel in chart.panels:
@@ -145,7 +145,7 @@ def figure_of(chart: Chart) -> Figure:
     """The chart drawn: its points are the rows."""
     count, line, series = len(chart.panels), chart.kind == "lines", _series_of(chart)
     columns = 2 if count == 4 else min(count, 3)
-    panels = [_Drawn(chart, index, columns) for index in range(count)]
+    panels = [_PanelView(chart, index, columns) for index in range(count)]
     headings = {"panel": "panel"} if any(panel.title for panel in chart.panels) else {}
     headings |= {name: name for name in ("series", *Point._fields)}
     headings |= {"x": chart.x_label or "row", "y": chart.y_label}
@@ -153,7 +153,7 @@ def figure_of(chart: Chart) -> Figure:
     spec = marks.side_by_side([panel.view() for panel in panels], columns)
     rows = [row for panel in panels for row in panel.rows()]
     parts = (spec, rows, headings, tuple(entries) if len(series) > 1 else ())
-    return Figure(chart.name, chart.title, words(chart), *parts, folded=_named_by_rows(chart))
+    return Figure(chart.name, chart.title, note_of(chart), *parts, folded=_named_by_rows(chart))
 
 
 def _named_by_rows(chart: Chart) -> bool:
@@ -162,7 +162,7 @@ def _named_by_rows(chart: Chart) -> bool:
     return chart.kind == "rows" and all(p.x == each.name for each in series for p in each.points)
 
 
-class _Drawn:
+class _PanelView:
     """A panel: the rows of its points, and the view that draws them."""
 
     def __init__(self, chart: Chart, index: int, columns: int) -> None:
@@ -252,17 +252,17 @@ class _Drawn:
             return marks.measure("at", chart.x_label, axis=self.x_axis, grid=False)
         each = self.width / max(1, len(self.names))
         turned = max((len(name) for name in self.names), default=0) * LETTER > each - 4
-        look: Spec = {"labelLimit": 190, "labelAngle": -35 if turned else 0}
-        return marks.category("place", self.names, chart.x_label, **look)
+        style: Spec = {"labelLimit": 190, "labelAngle": -35 if turned else 0}
+        return marks.category("place", self.names, chart.x_label, **style)
 
     def down(self) -> Spec:
         """The channel of rows."""
         strong = [each.name for each in self.panel.series if each.strong]
         bold = [k for k, name in enumerate(self.names) if name in strong]
         test: Spec = {"test": f"indexof({bold}, datum.value) >= 0", "value": "bold"}
-        look: Spec = {"grid": True, "labelFontWeight": {"condition": test, "value": "normal"}}
-        look |= {"labelLimit": 190, "domain": False, "ticks": False, "labelPadding": 8}
-        return marks.category("place", self.names, **look)
+        style: Spec = {"grid": True, "labelFontWeight": {"condition": test, "value": "normal"}}
+        style |= {"labelLimit": 190, "domain": False, "ticks": False, "labelPadding": 8}
+        return marks.category("place", self.names, **style)
 
     def colours(self) -> Spec:
         series = _series_of(self.chart)
@@ -315,9 +315,9 @@ class _Drawn:
             dashes = {each.name: DASHES[each.dash % 4] for each in _series_of(self.chart)}
             path = {**place, "strokeDash": marks.colours(dashes, legend=colour["legend"])}
             for strong in sorted({each.strong for each in self.panel.series}):
-                look = {"type": "line", "strokeWidth": 3 if strong else 1.8, "strokeJoin": "round"}
+                style = {"type": "line", "strokeWidth": 3 if strong else 1.8, "strokeJoin": "round"}
                 where = "datum.strong" if strong else "!datum.strong"
-                layers.append(marks.layer(look, path, where=where))
+                layers.append(marks.layer(style, path, where=where))
             dots["opacity"] = {"condition": {"test": "datum.dot", "value": 1}, "value": 0}
         else:
             thick = {"condition": {"test": "datum.strong", "value": 3}, "value": 2}
@@ -338,13 +338,13 @@ class _Drawn:
                 middle = (1 - share) * self.height
                 last = min(middle - 4, last - 13)
                 place, lines = {"y": at, "x": {"value": "width"}}, 0
-                look: Spec = {"align": "right", "dx": -2, "dy": last - middle + 3}
+                style: Spec = {"align": "right", "dx": -2, "dy": last - middle + 3}
             else:
                 half = len(mark.name) * LETTER / 2 + 4
                 middle = min(max(share * _PHONE, half), max(_PHONE - half, half))
                 level = next((k for k, end in enumerate(ends) if end <= middle - half), len(ends))
                 ends[level : level + 1] = [middle + half]
                 place, lines = {"x": at, "y": {"value": -4 - level * _LINE}}, level + 1
-                look = {"align": "left" if share < 0.2 else "right" if share > 0.8 else "center"}
-            look |= {"baseline": "bottom", "fontStyle": "italic"}
-            yield marks.text({**place, "text": {"field": "name"}}, [mark._asdict()], **look), lines
+                style = {"align": "left" if share < 0.2 else "right" if share > 0.8 else "center"}
+            style |= {"baseline": "bottom", "fontStyle": "italic"}
+            yield marks.text({**place, "text": {"field": "name"}}, [mark._asdict()], **style), lines

@@ -2,12 +2,15 @@
 
 import copy
 import math
+import operator
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rbve.report import sheet
+from rbve.report.labels import mix
 
 VERSION = "6.4"  # of Vega-Lite, in files and pages alike
 _WIDTH = 820  # pixels of a picture's words
@@ -21,7 +24,7 @@ _SIZE, _PICTURE_SIZE = 12, 11  # pixels, all labels
 LETTER = 6.6  # mean width of one, in a picture
 DASHES = ((1, 0), (6, 2.5), (2.5, 2.5), (7, 2.5, 2, 2.5))
 INK, _MUTED, GRID, CARD = "#1d1d1f", "#5c5c61", "#ececef", "#ffffff"
-DARK = {INK: "#ececef", _MUTED: "#a8a8b0", GRID: "#303036", CARD: "#1f1f23"}
+_DARK = {INK: "#ececef", _MUTED: "#a8a8b0", GRID: "#303036", CARD: "#1f1f23"}
 
 Row = Mapping[str, Any]
 Spec = dict[str, Any]  # (part of) a Vega-Lite specification
@@ -115,9 +118,10 @@ def whole(figure: Figure) -> Spec:
     }
 
 
-def config(dark: bool = False, page: bool = False) -> Spec:
+def config(page: bool = False) -> Spec:
     """Vega-Lite's `config`. On a page its card is the background and HTML the legend."""
-    ink, muted, grid, card = (DARK[each] if dark else each for each in (INK, _MUTED, GRID, CARD))
+    tones = (INK, _MUTED, GRID, CARD)
+    ink, muted, grid, card = map(light_dark, tones) if page else tones
     size, font = (_SIZE, _FONT) if page else (_PICTURE_SIZE, _PICTURE_FONT)
     label: Spec = {"labelColor": muted, "titleColor": muted, "titleFontWeight": "normal"}
     label |= {"labelFontSize": size, "titleFontSize": size}
@@ -149,21 +153,50 @@ def known(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def light_dark(colour: str) -> str:
+    """In CSS, a colour for white and for dark pages: there mixed with white until it stands out;
+    black turns nearly white."""
+    contrast = 12 if _luminance(colour) < 0.03 else 4.5
+    enough = contrast * (_luminance(_DARK[CARD]) + 0.05) - 0.05
+    lighter = (mix(colour, "#ffffff", k / 20) for k in range(21))
+    dark = _DARK.get(colour) or next(each for each in lighter if _luminance(each) >= enough)
+    return f"light-dark({colour}, {dark})"
+
+
+def _luminance(colour: str) -> float:
+    """From 0 to 1, as WCAG counts it."""
+    parts = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(map(operator.mul, linear, (0.2126, 0.7152, 0.0722)))
+
+
+def _for_page(part: Any, legend: bool) -> Any:
+    """A specification in the colours of light and dark pages; `legend`: HTML has it."""
+    if isinstance(part, list):
+        return [_for_page(each, legend) for each in part]
+    if isinstance(part, dict):
+        own = {key: None if legend and key == "legend" else part[key] for key in part}
+        return {k: v if k == "values" else _for_page(v, legend) for k, v in own.items()}
+    colour = isinstance(part, str) and re.fullmatch("#[0-9a-fA-F]{6}", part)
+    return light_dark(part) if colour else part
+
+
 def packed(figure: Figure) -> dict[str, Any]:
     """For the page: spec, rows without their field names, headings and legend."""
     fields = list(dict.fromkeys(key for row in figure.rows for key in row))
+    legend = [entry._asdict() for entry in figure.legend]
     return {
-        "spec": figure.spec,
+        "spec": _for_page(figure.spec, bool(legend)),
         "fields": fields,
         "rows": [[known(row.get(key)) for key in fields] for row in figure.rows],
         "columns": dict(figure.columns),
-        "legend": [entry._asdict() for entry in figure.legend],
+        "legend": _for_page(legend, legend=False),
     }
 
 
 def numbers(figure: Figure) -> list[list[str]]:
     """Cells of the table under the figure."""
-    return [[told(row.get(key)) for key in figure.columns] for row in figure.rows]
+    return [[in_words(row.get(key)) for key in figure.columns] for row in figure.rows]
 
 
 def as_csv(figure: Figure) -> str:
@@ -172,7 +205,7 @@ def as_csv(figure: Figure) -> str:
     return sheet.as_csv(("chart", *figure.columns), lines)
 
 
-def told(value: Any) -> str:
+def in_words(value: Any) -> str:
     """A measured number in few digits."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "–"

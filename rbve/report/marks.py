@@ -3,8 +3,8 @@
 A figure is made of them like this (rbve/report/figure.py):
 
     x, y = measure("x", "updates"), measure("y", "return")
-    look = {"x": x, "y": y, "color": colours({"R-BVE": "#D62410"})}
-    layers = [rule(4.0, "y", y), layer("line", look), layer("point", look, name="points")]
+    encoding = {"x": x, "y": y, "color": colours({"R-BVE": "#D62410"})}
+    layers = [rule(4.0, "y", y), layer("line", encoding), layer("point", encoding, name="points")]
     Figure(name, title, note, view(layers), rows, {"series": "series", "x": "updates", ...})
 """
 
@@ -118,7 +118,7 @@ def measure(
     field: str, title: str = "", *, axis: Axis | None = None, grid: bool = True, **scale: Any
 ) -> Spec:
     """Channel of numbers. `axis` fixes its range and labels; `scale`: Vega-Lite's options."""
-    look: Spec = {"grid": grid, "title": title or None, "labelExpr": _LABEL, "tickCount": 5}
+    axis_spec: Spec = {"grid": grid, "title": title or None, "labelExpr": _LABEL, "tickCount": 5}
     scale = {"nice": False, **scale}
     if axis is None:
         scale = {"zero": False, "padding": 8, **scale}
@@ -128,10 +128,10 @@ def measure(
         scale["domain"] = [axis.low, axis.high]
     if axis is not None and axis.ticks is not None:
         labels, ticks = json.dumps([axis.label(each) for each in axis.ticks]), axis.ticks
-        del look["tickCount"]  # with a count Vega would leave some of them out
-        look |= {"labelExpr": f"{labels}[indexof({json.dumps(ticks)}, datum.value)]"}
-        look["values"] = ticks
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": look}
+        del axis_spec["tickCount"]  # with a count Vega would leave some of them out
+        axis_spec |= {"labelExpr": f"{labels}[indexof({json.dumps(ticks)}, datum.value)]"}
+        axis_spec["values"] = ticks
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis_spec}
 
 
 def category(field: str, names: Sequence[str], title: str = "", **axis: Any) -> Spec:
@@ -139,9 +139,9 @@ def category(field: str, names: Sequence[str], title: str = "", **axis: Any) -> 
 
     Words would end up in Vega's expressions, which take only some of them.
     """
-    look: Spec = {"title": title or None, "grid": False, "labelOverlap": False, **axis}
-    look["labelExpr"] = f"{json.dumps(list(names))}[datum.value]"
-    return {"field": field, "type": "ordinal", "axis": look}
+    axis_spec: Spec = {"title": title or None, "grid": False, "labelOverlap": False, **axis}
+    axis_spec["labelExpr"] = f"{json.dumps(list(names))}[datum.value]"
+    return {"field": field, "type": "ordinal", "axis": axis_spec}
 
 
 def colours(by_name: Mapping[str, Any], field: str = "series", legend: Spec | None = None) -> Spec:
@@ -158,13 +158,13 @@ def layer(
     name: str = "",
 ) -> Spec:
     """`rows`: data of its own; `where`: a Vega-Lite filter; `name`: "points..." to be found."""
-    found: Spec = {"name": name} if name else {}
-    found |= {"mark": mark if isinstance(mark, str) else dict(mark), "encoding": dict(encoding)}
+    unit: Spec = {"name": name} if name else {}
+    unit |= {"mark": mark if isinstance(mark, str) else dict(mark), "encoding": dict(encoding)}
     if rows is not None:
-        found |= {"data": {"values": [dict(row) for row in rows]}, "transform": [_SHOWN]}
+        unit |= {"data": {"values": [dict(row) for row in rows]}, "transform": [_SHOWN]}
     if where is not None:
-        found["transform"] = [*found.get("transform", []), {"filter": where}]
-    return found
+        unit["transform"] = [*unit.get("transform", []), {"filter": where}]
+    return unit
 
 
 def interval(x: Spec, y: Spec, colour: Spec, along: str = "y", where: Any = None) -> Spec:
@@ -174,13 +174,13 @@ def interval(x: Spec, y: Spec, colour: Spec, along: str = "y", where: Any = None
     return layer(mark, {"x": x, "y": y, **ends, "color": colour}, where=where)
 
 
-def text(encoding: Mapping[str, Any], rows: Iterable[Row] | None = None, **look: Any) -> Spec:
-    return layer({"type": "text", **look}, encoding, rows)
+def text(encoding: Mapping[str, Any], rows: Iterable[Row] | None = None, **style: Any) -> Spec:
+    return layer({"type": "text", **style}, encoding, rows)
 
 
-def rule(at: float, along: str, channel: Spec, **look: Any) -> Spec:
+def rule(at: float, along: str, channel: Spec, **style: Any) -> Spec:
     """A thin line across the view at a value of the axis `along`."""
-    mark = {"type": "rule", "strokeDash": [1.5, 2.5], **look}
+    mark = {"type": "rule", "strokeDash": [1.5, 2.5], **style}
     plain = {key: value for key, value in channel.items() if key in ("type", "scale", "axis")}
     return layer(mark, {along: {**plain, "field": "value"}}, [{"value": at}])
 

@@ -74,7 +74,7 @@ def about(problems: Sequence[Problem]) -> str:
 
 def sections(problems: Sequence[Problem]) -> list[Section]:
     """Best on each problem, medians over Atari games, the problems, every run, definitions."""
-    found = []
+    result = []
     if len(problems) > 1:
         link, columns = Markup('<a href="#p{}">{}</a>'), ("problem", "best mean return", "runs")
         rows = [
@@ -82,11 +82,11 @@ def sections(problems: Sequence[Problem]) -> list[Section]:
             for index, problem in enumerate(problems, start=1)
         ]
         best = part("table", "Table: problems", columns, rows, kind="overview")
-        found = [Section("problems", "Best on each problem", best), *_atari_games(problems)]
-    found += [_section(problem, index) for index, problem in enumerate(problems, start=1)]
+        result = [Section("problems", "Best on each problem", best), *_atari_games(problems)]
+    result += [_section(problem, index) for index, problem in enumerate(problems, start=1)]
     words = {name: text.format(hundred=_hundred(problems)) for name, text in _DEFINITIONS.items()}
     meaning = Section("measures", "What the measures mean", part("definitions", words))
-    return [*found, _every_run(problems), meaning]
+    return [*result, _every_run(problems), meaning]
 
 
 def _hundred(problems: Sequence[Problem]) -> str:
@@ -142,10 +142,10 @@ def _median(scores: dict[str, list[Floats]], games: int) -> str:
     """'83.1 [75.0, 91.2] (35 games, 2 missing)'."""
     if not scores:
         return table.ABSENT
-    found = statistics.interval(scores, statistics.median_of_tasks)
-    middle = table.number(found.value, 1)
+    median = statistics.interval(scores, statistics.median_of_tasks)
+    middle = table.number(median.value, 1)
     if min(sum(map(len, datasets)) for datasets in scores.values()) > 1:
-        middle += f" [{table.number(found.low, 1)}, {table.number(found.high, 1)}]"
+        middle += f" [{table.number(median.low, 1)}, {table.number(median.high, 1)}]"
     return f"{middle} ({counted(len(scores), 'game')}, {games - len(scores)} missing)"
 
 
@@ -200,19 +200,19 @@ def _curve(method: Method) -> Series:
     diverged = [min(steps, key=lambda step: abs(step - at)) for at in ends if at is not None]
     notes = {step: f"{counted(diverged.count(step), 'run')} diverged here" for step in diverged}
     points = tuple(
-        Point(step, found.mean, found.low, found.high, found.n, notes.get(step, ""))
-        for step, found in method.curve
+        Point(step, estimate.mean, estimate.low, estimate.high, estimate.n, notes.get(step, ""))
+        for step, estimate in method.curve
     )
-    look: Any = {"dash": method.dash, "strong": method.emphasised}
-    return Series(method.name, method.colour, points, **look)
+    style: Any = {"dash": method.dash, "strong": method.emphasised}
+    return Series(method.name, method.colour, points, **style)
 
 
 def _row(method: Method, measure: str) -> Series:
     """By the statistic of the metric."""
-    name, found = method.name, method.estimates[measure]
-    point = Point(name, found.mean, found.low, found.high, found.n)
+    name, estimate = method.name, method.estimates[measure]
+    point = Point(name, estimate.mean, estimate.low, estimate.high, estimate.n)
     if registered()[measure].statistic == "median":
-        point = Point(name, found.median, n=found.n)
+        point = Point(name, estimate.median, n=estimate.n)
     members = tuple((name, value) for value in method.finals(measure) if value is not None)
     return Series(name, method.colour, (point,), members, method.dash, strong=method.emphasised)
 

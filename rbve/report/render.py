@@ -1,5 +1,7 @@
 """HTML from templates: what is put into them is escaped, unless it says that it is HTML."""
 
+import base64
+import gzip
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -28,10 +30,9 @@ def part(macro: str, *values: Any, **options: Any) -> str:
 def whole(template: str, figures: Iterable[figure.Figure] = (), **values: Any) -> str:
     """A whole page; Vega is in it if it has figures."""
     drawn = list(figures)
-    themes = {
-        "light": {"config": figure.config(page=True), "card": figure.CARD},
-        "dark": {"config": figure.config(dark=True, page=True), "card": figure.DARK[figure.CARD]},
-        "swap": figure.DARK,
+    theme = {
+        "config": figure.config(page=True),
+        "card": figure.light_dark(figure.CARD),
         "dashes": ["", *(" ".join(map(str, dashes)) for dashes in figure.DASHES[1:])],
     }
     return (
@@ -41,7 +42,7 @@ def whole(template: str, figures: Iterable[figure.Figure] = (), **values: Any) -
             figures=drawn,
             styles=Markup("".join(map(web, STYLES))),
             scripts=Markup("".join(map(web, SCRIPTS))),
-            themes=embedded(themes),
+            theme=embedded(theme),
             vega=Markup(vega()) if drawn else "",
             **values,
         )
@@ -55,7 +56,6 @@ def environment() -> jinja2.Environment:
     made = jinja2.Environment(loader=loader, autoescape=True, undefined=strict, **blocks)
     made.filters["packed"] = lambda each: embedded(figure.packed(each))
     made.filters["numbers"] = figure.numbers
-    made.filters["embedded"] = embedded
     return made
 
 
@@ -91,8 +91,7 @@ def filter_table(
 
     `filters`: columns that get a list to choose from; all columns can be sorted.
     `details`: a JSON value per row, shown when the row is opened. Of an object, each part stands
-    under its key; texts are shown as they are (a command), other values as JSON (a spec). What
-    all rows have in common is stored once.
+    under its key; texts are shown as they are (a command), other values as JSON (a spec).
     """
     for row, cells in enumerate(rows):
         if len(cells) != len(columns):
@@ -101,62 +100,12 @@ def filter_table(
         raise ValueError(f"table {name}: no column {strangers[0]!r} to filter by")
     if details is not None and len(details) != len(rows):
         raise ValueError(f"table {name}: {len(details)} details for {len(rows)} rows")
-    content: dict[str, Any] = {
-        "columns": [
-            {"name": column, **_packed([figure.known(row[k]) for row in rows])}
-            for k, column in enumerate(columns)
-        ],
-        "filters": list(filters),
-        "count": len(rows),
-    }
-    if details:
-        plain = [_clean(each) for each in details]
-        content["common"] = common = shared(plain)
-        content["details"] = [without(each, common) for each in plain]
-    return part("filter_table", name, caption, content)
+    content = {"columns": columns, "filters": filters, "rows": rows, "details": details}
+    return part("filter_table", name, caption, len(rows), _compressed(content))
 
 
-def _clean(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {str(key): _clean(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_clean(value) for value in content]
-    return figure.known(content)
-
-
-def _packed(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Where cells repeat, each value once and places in that list."""
-    values = list(dict.fromkeys(cells))
-    if 2 * len(values) > len(cells) or any(isinstance(cell, float) for cell in values):
-        return {"cells": list(cells)}
-    place = {value: k for k, value in enumerate(values)}
-    return {"values": values, "at": [place[cell] for cell in cells]}
-
-
-def shared(details: Sequence[Any]) -> Any:
-    """Object of what all of them have at equal places; None where they share nothing."""
-    first = details[0]
-    if not all(isinstance(each, dict) for each in details):
-        return None
-    common = {}
-    for key in first:
-        if all(key in each for each in details):
-            values = [each[key] for each in details]
-            if all(same(value, values[0]) for value in values):
-                common[key] = values[0]
-            elif (inner := shared(values)) is not None:
-                common[key] = inner
-    return common or None
-
-
-def same(first: Any, second: Any) -> bool:
-    """Equal, and of one type: 1, 1.0 and True are three values."""
-    return type(first) is type(second) and repr(first) == repr(second)
-
-
-def without(detail: Any, common: Any) -> Any:
-    """What `common` lacks of it."""
-    if not isinstance(common, dict):
-        return detail
-    own = {k: v for k, v in detail.items() if k not in common or not same(v, common[k])}
-    return {k: without(v, common[k]) if k in common else v for k, v in own.items()}
+def _compressed(content: Any) -> str:
+    """JSON as gzip in base64: rows of a study repeat each other. What is not finite is null."""
+    finite = json.loads(json.dumps(content), parse_constant=lambda _: None)
+    text = json.dumps(finite, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -12,11 +12,11 @@ resamples are one call.
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 _LEVEL = 0.95
 _RESAMPLES = 2_000
@@ -68,25 +68,11 @@ def student_interval(values: Floats) -> tuple[float, float] | None:
     return mean - reach, mean + reach
 
 
-@lru_cache
 def student_quantile(freedom: int) -> float:
     """t with P(|T| ≤ t) = LEVEL, T of Student's distribution with so many degrees of freedom."""
     if freedom < 1:
         raise ValueError(f"Student's distribution needs a degree of freedom; got {freedom}")
-    low, high = 0.0, math.pi / 2
-    while (angle := (low + high) / 2) not in (low, high):
-        low, high = (angle, high) if within(angle, freedom) < _LEVEL else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def within(angle: float, freedom: int) -> float:
-    """P(|T| ≤ √freedom · tan angle), exactly (Abramowitz & Stegun 26.7.3 and 26.7.4)."""
-    odd = freedom % 2
-    powers = np.arange(2 + odd, freedom, 2)  # the k-th term is the one before · (k−1)/k · cos²
-    ratios = (powers - 1) / powers * math.cos(angle) ** 2
-    first = math.sin(angle) * (math.cos(angle) if odd else 1.0)
-    terms = first * (1 + np.cumprod(ratios).sum()) if freedom > 1 else 0.0
-    return float(2 / math.pi * (angle + terms) if odd else terms)
+    return float(stdtrit(freedom, (1 + _LEVEL) / 2))
 
 
 def estimate(

@@ -199,11 +199,11 @@ def _methods_of(runs: Sequence[Run]) -> list[Method]:
             name = labels.method_name(known[algorithm][0], algorithm, settings, members[0])
             # Further settings of one algorithm among others are lighter.
             white = 0.7 * k / max(len(variants), 3)
-            look = (labels.mix(known[algorithm][1], "#ffffff", white), k)
+            style = (labels.mix(known[algorithm][1], "#ffffff", white), k)
             if alone:
-                look = (labels.ramp(k / (len(variants) - 1)), 0)
+                style = (labels.ramp(k / (len(variants) - 1)), 0)
             strong = algorithm == labels.EMPHASISED and not alone
-            methods.append(Method(algorithm, name, settings, *look, strong, tuple(members)))
+            methods.append(Method(algorithm, name, settings, *style, strong, tuple(members)))
     return methods
 
 

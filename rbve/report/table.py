@@ -63,16 +63,16 @@ def lines(problem: Problem) -> list[_Line]:
 
 def cell(shown: Metric, method: Method, return_decimals: int) -> str:
     """A metric of a method's runs, in the form the metric asks for."""
-    found = method.estimates[shown.name]
+    estimate = method.estimates[shown.name]
     if shown.style == "percent":
-        return percent(found.mean)
+        return percent(estimate.mean)
     if shown.style == "score":
-        return number(found.mean, 1)
+        return number(estimate.mean, 1)
     if shown.statistic == "interval":
         places = return_decimals if shown.name == "return" else None
-        return interval(found, places) + share(found, method)
-    return number(found.median if shown.statistic == "median" else found.mean) + share(
-        found, method
+        return interval(estimate, places) + share(estimate, method)
+    return number(estimate.median if shown.statistic == "median" else estimate.mean) + share(
+        estimate, method
     )
 
 
@@ -114,8 +114,8 @@ def span(counts: Iterable[int]) -> str:
 
 def return_places(problem: Problem) -> int:
     """Decimals that suit all returns of the problem, so that they compare at a glance."""
-    found = [method.estimates["return"] for method in problem.methods]
-    values = [value for each in found for value in (each.mean, each.low, each.high)]
+    estimates = [method.estimates["return"] for method in problem.methods]
+    values = [value for each in estimates for value in (each.mean, each.low, each.high)]
     known = [abs(v) for v in (*values, *problem.references.values()) if v is not None]
     return decimals(max((v for v in known if math.isfinite(v)), default=0.0))
 
@@ -158,7 +158,7 @@ def table(problem: Problem) -> Table:
 
 def as_json(problems: Sequence[Problem]) -> dict[str, Any]:
     """The figures of the tables, unrounded; None where undefined."""
-    found = [
+    groups = [
         {
             "problem": problem.label,
             "env": problem.env,
@@ -170,7 +170,7 @@ def as_json(problems: Sequence[Problem]) -> dict[str, Any]:
         }
         for problem in problems
     ]
-    return {"problems": found}
+    return {"problems": groups}
 
 
 def _method_json(method: Method) -> dict[str, Any]:
@@ -194,14 +194,14 @@ def as_csv(problems: Sequence[Problem]) -> str:
     measures = [*metric.tabulated(), "train_loss"]
     statistics = {f"{name}_{of}": (name, of) for name in measures for of in Estimate._fields}
     names = ["problem", "env", "kind", "method", "algorithm", "runs", "diverged", *statistics]
-    found: list[dict[str, Any]] = []
+    csv_rows: list[dict[str, Any]] = []
     for problem in problems:
         common = {"problem": problem.label, "env": problem.env}
         for method in problem.methods:
             content = _method_json(method)
             line = {column: content[name][of] for column, (name, of) in statistics.items()}
-            found.append({**common, **content, **line, "kind": "method", "runs": method.n})
+            csv_rows.append({**common, **content, **line, "kind": "method", "runs": method.n})
         for name, value in problem.references.items():
             words = problem.named(REFERENCES)[name]
-            found.append({**common, "kind": "reference", "method": words, "return_mean": value})
-    return sheet.as_csv(names, ([line.get(name) for name in names] for line in found))
+            csv_rows.append({**common, "kind": "reference", "method": words, "return_mean": value})
+    return sheet.as_csv(names, ([line.get(name) for name in names] for line in csv_rows))

@@ -25,11 +25,11 @@ def headline(problem: Problem) -> list[str]:
         for name, share in claimed
         if share.n and share.mean > TOLERATED_OUTSIDE
     ]
-    told = {
+    listed = {
         "Claimed values outside the returns that the data's rewards allow": outside,
         "Diverged runs": diverged,
     }
-    last = [f"{what}: {_listing(names)}." for what, names in told.items() if names]
+    last = [f"{what}: {_listing(names)}." for what, names in listed.items() if names]
     if not problem.ranked:
         missing = "trained from data alone, no environment to evaluate in"
         if problem.env:
@@ -53,8 +53,8 @@ def _close(problem: Problem) -> list[str]:
         words = ["All its runs share one dataset, so the interval tells nothing of other data."]
     near = [
         name
-        for name, found in others
-        if found.mean < best[1].mean and found.high is not None and found.high >= low
+        for name, estimate in others
+        if estimate.mean < best[1].mean and estimate.high is not None and estimate.high >= low
     ]
     if near:
         overlap = "interval of {} overlaps" if len(near) == 1 else "intervals of {} overlap"
@@ -63,8 +63,8 @@ def _close(problem: Problem) -> list[str]:
 
 
 def _overestimation(problem: Problem) -> list[str]:
-    found = [(m.name, m.estimates["overestimation"]) for m in problem.methods]
-    medians = {name: each.median for name, each in found if each.n}
+    errors = [(m.name, m.estimates["overestimation"]) for m in problem.methods]
+    medians = {name: each.median for name, each in errors if each.n}
     if len(set(medians.values())) < 2:
         return []
     ends = [
@@ -78,13 +78,13 @@ def best_words(problem: Problem) -> str:
     if not problem.ranked:
         return table.ABSENT
     best = problem.ranked[0]
-    found = best.estimates["return"]
-    equal = [m.name for m in problem.ranked if m.estimates["return"].mean == found.mean]
+    returns = best.estimates["return"]
+    equal = [m.name for m in problem.ranked if m.estimates["return"].mean == returns.mean]
     places = table.return_places(problem)
     if len(equal) > 1:
-        return f"{_listing(equal)}, each {table.number(found.mean, places)}"
+        return f"{_listing(equal)}, each {table.number(returns.mean, places)}"
     tagged = f"{best.name}:" if best.settings else best.name  # it can stand before a number
-    return f"{tagged} {table.interval(found, places)} (n={found.n})"
+    return f"{tagged} {table.interval(returns, places)} (n={returns.n})"
 
 
 def advice(problem: Problem) -> str | None:

@@ -1,4 +1,4 @@
-"""Charts as data: what is told in words, what JSON and CSV hold."""
+"""Charts as data: what is told in note_of, what JSON and CSV hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from rbve.report.chart import Chart, Mark, Panel, Point, Series, figure_of, near_marks, words
+from rbve.report.chart import Chart, Mark, Panel, Point, Series, figure_of, near_marks, note_of
 from rbve.report.figure import as_csv, numbers, packed
 
 NAN = math.nan
@@ -49,14 +49,16 @@ def test_json_holds_what_json_knows() -> None:
 
 def test_what_is_not_drawn_is_told() -> None:
     # Drawn values reach from −1 to 3: marks up to 8 further are near.
-    assert words(CHART) == "n = 5. Left out, since not finite: DDQN 2. Off the axis: far 13.6 (a)."
-    assert figure_of(CHART).note == words(CHART)
+    assert (
+        note_of(CHART) == "n = 5. Left out, since not finite: DDQN 2. Off the axis: far 13.6 (a)."
+    )
+    assert figure_of(CHART).note == note_of(CHART)
     assert near_marks(CHART, CHART.panels[0]) == [Mark(5.0, "near")]
 
 
 def test_a_log_axis_shows_positive_values_only() -> None:
     chart = replace(CHART, y_scale="log", panels=CHART.panels[:1])
-    assert "not finite or not positive: DDQN 3." in words(chart)
+    assert "not finite or not positive: DDQN 3." in note_of(chart)
     assert [mark.name for mark in near_marks(chart, chart.panels[0])] == ["near", "far"]
 
 

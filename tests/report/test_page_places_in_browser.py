@@ -144,16 +144,22 @@ def test_all_of_it_fits_on_paper(tab: Tab) -> None:
     assert tab.run("document.querySelector('details:has(#inside)').open") is False
 
 
-def test_charts_are_drawn_for_paper_and_again_for_the_screen(browser: Tab, page: Path) -> None:
+def test_charts_are_drawn_for_paper_in_its_colours(browser: Tab, page: Path) -> None:
     browser.open(page, 1280, 900, dark=True)
-    colours = "document.querySelector('#chart .stage').dataset.drawn"
+    drawn = "document.querySelector('#chart .stage').dataset.drawn"
+    line = "getComputedStyle(document.querySelector('#chart .mark-line path')).stroke"
+    assert browser.run(drawn) is None  # too far below to be drawn yet
     later = "new Promise(done => setTimeout(done, 400))"
-    assert browser.run(colours) is None  # too far below to be drawn yet
     browser.run(f"dispatchEvent(new Event('beforeprint')) && {later}")
-    assert browser.run(colours) == "light"
+    assert browser.run(drawn) == "yes"
     assert len(boxes(browser, "#chart .view svg")) == 3
-    browser.run(f"dispatchEvent(new Event('afterprint')) && {later}")
-    assert browser.run(colours) == "dark"
+    assert browser.run(line) != "rgb(214, 36, 16)"
+    dark = {"name": "prefers-color-scheme", "value": "dark"}
+    browser.send("Emulation.setEmulatedMedia", media="print", features=[dark])
+    assert browser.run(line) == "rgb(214, 36, 16)"
+    browser.send("Emulation.setEmulatedMedia", media="", features=[dark])
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert browser.run(line) != "rgb(214, 36, 16)"
     assert browser.errors == []
 
 

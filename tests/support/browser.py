@@ -110,11 +110,12 @@ class Tab:
         self.events.clear()
         self.send("Page.navigate", url=page.as_uri())
         self.wait_for(lambda answer: answer.get("method") == "Page.loadEventFired", "load")
-        # Two frames: sizes are observed. Then figures in sight are drawn.
+        # Two frames: sizes are observed. Then tables and the figures in sight are drawn.
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         self.run(
-            "new Promise(done => { const look = () => [...document.querySelectorAll('.stage')]"
-            ".every(s => s.dataset.drawn || s.getBoundingClientRect().top > innerHeight)"
+            "new Promise(done => { const look = () =>"
+            " [...document.querySelectorAll('.stage, .filter-table')].every(s => s.dataset.drawn"
+            " || s.matches('.stage') && s.getBoundingClientRect().top > innerHeight)"
             " ? done() : setTimeout(look, 20); look(); })"
         )
 

@@ -1,5 +1,10 @@
 """Rows of runs as reports read them."""
 
+import base64
+import gzip
+import json
+from typing import Any
+
 from rbve.rows import Row, RowFile
 
 FACTS = {
@@ -37,3 +42,10 @@ def add_run(folder, algorithm, dataset=0, *, env="catch", data=None, facts=None,
 
 def finals(values, step=300):
     return [Row(step, f"final/{name}", value, 500) for name, value in values.items()]
+
+
+def embedded_table(page: str, name: str) -> dict[str, Any]:
+    """Content of a long table of a page."""
+    found = page[page.index(f'id="{name}"') :]
+    start = found.index('<script type="application/gzip">') + 32
+    return json.loads(gzip.decompress(base64.b64decode(found[start : found.index("</script>")])))

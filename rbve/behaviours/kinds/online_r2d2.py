@@ -37,7 +37,7 @@ class OnlineR2D2:
         total = -(-options.steps // (options.actors * options.chunk))  # chunks
         agent = r2d2.make_agent(env, options)
         form = {"hidden": options.hidden, "memory": options.memory, "rescaled": True}
-        judge = online.SnapshotJudge(quiet, agent.unravel, options.gamma, plan.seed, **form)
+        snapshots = online.SnapshotJudge(quiet, agent.unravel, options.gamma, plan.seed, **form)
         compiled = jax.jit(agent.advance, donate_argnums=0)
         state = jax.jit(agent.init)(recorder_key(plan.seed))
         unfinished: list[list[Columns]] = [[] for _ in range(options.actors)]
@@ -55,8 +55,8 @@ class OnlineR2D2:
             env.actions,
             provenance(plan, "online r2d2", None, r2d2_options.describe(options)),
             None,
-            online.run_agent(advance, lambda: state.params, judge, total, blocks=4),
-            functools.partial(online.finish, judge),
+            online.run_agent(advance, lambda: state.params, snapshots, total, blocks=4),
+            functools.partial(online.finish, snapshots),
             f"{options.steps} steps of {options.actors} actors",
         )
 

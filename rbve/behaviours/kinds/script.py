@@ -4,20 +4,20 @@ from dataclasses import dataclass
 
 from rbve.behaviours import scripts
 from rbve.behaviours.record import Asked, Opened, RecordingPlan
-from rbve.behaviours.rollouts import policy_source
+from rbve.behaviours.rollouts import FixedPolicy
 from rbve.evaluation.actors import ScriptActor
 
 ORDER, LEARNS = 60, False
 
 
 @dataclass(frozen=True)
-class Scripted:
+class _Script:
     """The script of the environment that is recorded."""
 
     def opened(self, plan: RecordingPlan) -> Opened:
-        return policy_source(plan, "script", ScriptActor(scripts.load(plan.env)))
+        return FixedPolicy("script", ScriptActor(scripts.load(plan.env))).opened(plan)
 
 
-def claim(asked: Asked) -> Scripted | None:
+def claim(asked: Asked) -> _Script | None:
     """By its name."""
-    return Scripted() if asked.policy == "script" else None
+    return _Script() if asked.policy == "script" else None

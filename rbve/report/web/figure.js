@@ -1,7 +1,6 @@
 // Figures (rbve/report/figure.py): drawn by Vega, with a legend, a tooltip and keys.
 
 const HELP = "Arrow keys: left and right along a series, up and down between series; Escape ends.";
-const dark = matchMedia("screen and (prefers-color-scheme: dark)");
 
 class FigureView {
   constructor(figure) {
@@ -23,29 +22,27 @@ class FigureView {
     this.listen();
   }
 
-  /** In the colours of the page, or of paper. */
-  async draw(night = dark.matches) {
+  async draw() {
     this.drawn = true;
     this.leave();
-    const theme = THEMES[night ? "dark" : "light"];
     const options = {
-      mode: "vega-lite", renderer: "svg", config: theme.config, actions: false, tooltip: false,
+      mode: "vega-lite", renderer: "svg", config: THEME.config, actions: false, tooltip: false,
       hover: false, defaultStyle: false, logLevel: 1, // errors
     };
     const cells = this.specs.map(() => html("div", { class: "view" }));
     this.place.replaceChildren(...cells);
     const made = await Promise.all(this.specs.map((spec, k) => vegaEmbed(cells[k], {
-      ...adapted(spec, night, Boolean(this.buttons)),
+      ...spec,
       width: "container",
       height: this.height(spec, k),
       autosize: { type: "fit-x", contains: "padding" },
       data: { values: this.rows.filter((row) => (row.k ?? k) === k).map((row) => ({ ...row })) },
-      params: [{ name: "hidden", value: [...this.hidden] }, { name: "card", value: theme.card }],
+      params: [{ name: "hidden", value: [...this.hidden] }, { name: "card", value: THEME.card }],
     }, options)));
     this.views.forEach((view) => view.finalize());
     this.views = made.map(({ view }) => view);
     this.stage.style.minHeight = "";
-    this.stage.dataset.drawn = night ? "dark" : "light";
+    this.stage.dataset.drawn = "yes";
   }
 
   /** Pixels; as many rows as there are in the legend's choice. */
@@ -65,7 +62,7 @@ class FigureView {
   }
 
   entry({ name, colour, line, dash, ring, strong }) {
-    const stroke = { x1: 1, x2: 25, y1: 6, y2: 6, "stroke-dasharray": THEMES.dashes[dash % 4] };
+    const stroke = { x1: 1, x2: 25, y1: 6, y2: 6, "stroke-dasharray": THEME.dashes[dash % 4] };
     const swatch = svg("svg", { width: 26, height: 12, "aria-hidden": "true" },
       ...(line ? [svg("line", stroke)] : []),
       svg("circle", { cx: 13, cy: 6, r: 4, class: ring ? "hollow" : "" }));
@@ -76,8 +73,7 @@ class FigureView {
       title: "Click: show or hide. Double-click, Alt-click or O: only this.",
     }, swatch, name);
     button.dataset.name = name;
-    button.style.setProperty("--light", colour);
-    button.style.setProperty("--dark", lighter(colour));
+    button.style.setProperty("--own", colour);
     button.addEventListener("click", (event) => (event.altKey ? this.only(name) : this.toggle(name)));
     button.addEventListener("dblclick", () => this.only(name));
     button.addEventListener("keydown", (event) => {
@@ -212,37 +208,4 @@ class FigureView {
     return here.filter((hit) => hit.row.series === name)
       .reduce((best, hit) => (best && far(best) <= far(hit) ? best : hit), null);
   }
-}
-
-/** A specification with its colours lightened, and without the legend where the page has one. */
-function adapted(part, night, bare, key = "") {
-  if (key === "values") return part; // data
-  if (key === "legend" && bare) return null;
-  if (Array.isArray(part)) return part.map((each) => adapted(each, night, bare));
-  if (part !== null && typeof part === "object") {
-    return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, adapted(value, night, bare, name)]));
-  }
-  return night && /^#[0-9a-f]{6}$/i.test(part) ? lighter(part) : part;
-}
-
-/** A colour for a dark page: mixed with white until it stands out; black turns nearly white. */
-function lighter(colour) {
-  if (colour in THEMES.swap) return THEMES.swap[colour];
-  const parts = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
-  const contrast = luminance(parts) < 0.03 ? 12 : 4.5;
-  for (let share = 0; share <= 1; share += 0.05) {
-    const mixed = parts.map((part) => Math.round(part + (255 - part) * share));
-    if ((luminance(mixed) + 0.05) / (luminance([0x1f, 0x1f, 0x23]) + 0.05) >= contrast) {
-      return `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
-    }
-  }
-  return "#ffffff";
-}
-
-function luminance(parts) {
-  const [r, g, b] = parts.map((part) => {
-    const share = part / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }

@@ -12,7 +12,7 @@ function filled(element, attributes, children) {
   return element;
 }
 
-/** A measured number in few digits; as `told` in figure.py. */
+/** A measured number in few digits; as `in_words` in figure.py. */
 function number(value) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";

@@ -1,8 +1,8 @@
 // Brings the page to life: figures, long tables, plain tables, where in the contents one is, print.
 
 const figures = new Map([...document.querySelectorAll("figure.chart")].map((f) => [f, new FigureView(f)]));
-for (const place of document.querySelectorAll(".filter-table")) new LongTable(place);
-for (const table of document.querySelectorAll("table.filterable")) enhance(table);
+for (const place of document.querySelectorAll(".filter-table")) longTable(place);
+for (const table of document.querySelectorAll("table.filterable")) plainTable(table);
 
 // A page has many figures: each is drawn when it comes near.
 const coming = new IntersectionObserver((entries) => {
@@ -12,11 +12,6 @@ const coming = new IntersectionObserver((entries) => {
   }
 }, { rootMargin: "600px" });
 for (const figure of figures.keys()) coming.observe(figure);
-
-function redraw() {
-  for (const each of figures.values()) if (each.drawn) each.draw();
-}
-dark.addEventListener("change", redraw);
 
 const links = new Map(
   [...document.querySelectorAll("nav.contents a")].map((link) => [link.hash.slice(1), link]),
@@ -49,14 +44,13 @@ if (links.size) {
   follow();
 }
 
-// Paper is white, and cannot be opened: what is folded is printed, but for numbers and choices.
+// Paper cannot be opened: what is folded is printed, but for numbers and choices.
 let opened = [];
 addEventListener("beforeprint", () => {
-  for (const each of figures.values()) each.draw(false);
+  for (const each of figures.values()) if (!each.drawn) each.draw();
   opened = [...document.querySelectorAll("details:not([open], .numbers, .rows)")];
   for (const each of opened) each.open = true;
 });
 addEventListener("afterprint", () => {
-  redraw();
   for (const each of opened) each.open = false;
 });

@@ -1,6 +1,6 @@
 // Tables with search, filters and sorting: long ones drawn from data, and plain ones of the page.
 
-const PAGE_ROWS = 50;
+const PAGE_ROWS = 50; // of a long table
 const counted = (value) => value.toLocaleString("en-US");
 const collator = new Intl.Collator("en", { numeric: true });
 
@@ -12,182 +12,148 @@ function compare(first, second, direction) {
   return direction * (both ? first - second : collator.compare(String(first), String(second)));
 }
 
-/** Search box, a list of choices per filtered column, the count; sorting through the headers. */
-class Controls {
-  /** rows: arrays of cells; words: the text of each row that is searched, in lower case. */
-  constructor({ name, columns, filters, rows, words, caption, changed }) {
-    Object.assign(this, { columns, filters, rows, words, changed });
-    this.sorted = { column: -1, direction: 1 };
+/** Search box, a list of choices per filtered column, headers that sort, pages of a long table. */
+class FilterTable {
+  /** rows: arrays of cells; words: the text of each that is searched; lines(k): <tr>s of a row. */
+  constructor(table, { name, caption, filters, rows, words, lines, size = Infinity }) {
+    Object.assign(this, { rows, lines, size, page: 0, words: words.map((text) => text.toLowerCase()) });
+    this.body = table.tBodies[0];
+    this.headers = [...table.tHead.querySelectorAll("th")];
+    const columns = this.headers.map((header) => header.textContent.trim());
+    this.headers.forEach((header, column) => this.sortBy(header, column));
     this.search = html("input", { type: "search", id: `${name}-search` });
+    this.search.addEventListener("input", () => this.update());
+    this.lists = filters.map((filter) => this.list(columns.indexOf(filter), name));
     this.count = html("output", { class: "count", "aria-live": "polite" });
-    this.lists = filters.map((column) => this.list(column, `${name}-by-${columns.indexOf(column)}`));
     this.bar = html("div", { class: "controls", role: "search", "aria-label": `Filter: ${caption}` },
       html("label", { for: this.search.id }, "Search ", this.search),
-      ...this.lists.map((list, k) => html("label", { for: list.id }, `${filters[k]} `, list)),
+      ...this.lists.map(({ select }, k) => html("label", { for: select.id }, `${filters[k]} `, select)),
       this.count);
-    this.search.addEventListener("input", () => this.update());
+    this.pages = html("nav", { class: "pages", "aria-label": `Pages: ${caption}` });
+    const region = table.closest(".scroll") || table;
+    region.before(this.bar);
+    region.after(this.pages);
+    this.update();
   }
 
-  list(column, id) {
-    const values = [...new Set(this.rows.map((row) => row[this.columns.indexOf(column)]))];
-    values.sort((a, b) => compare(a, b, 1));
+  list(column, name) {
+    const values = [...new Set(this.rows.map((row) => row[column]))].sort((a, b) => compare(a, b, 1));
     const options = values.map((value) => html("option", {}, value === null ? "–" : String(value)));
-    const list = html("select", { id }, html("option", {}, "all"), ...options);
-    list.choices = values;
-    list.addEventListener("change", () => this.update());
-    return list;
+    const select = html("select", { id: `${name}-by-${column}` }, html("option", {}, "all"), ...options);
+    select.addEventListener("change", () => this.update());
+    return { select, fits: (row) => select.selectedIndex === 0 || row[column] === values[select.selectedIndex - 1] };
   }
 
-  /** Headers become buttons that sort. */
-  sortBy(headers) {
-    this.headers = headers;
-    headers.forEach((header, column) => {
-      const button = html("button", { type: "button" }, ...header.childNodes);
-      header.replaceChildren(button);
-      button.addEventListener("click", () => {
-        const { column: last, direction } = this.sorted;
-        this.sorted = { column, direction: column === last ? -direction : 1 };
-        headers.forEach((each) => each.removeAttribute("aria-sort"));
-        header.setAttribute("aria-sort", this.sorted.direction > 0 ? "ascending" : "descending");
-        this.update();
-      });
+  /** A header becomes a button. */
+  sortBy(header, column) {
+    const button = html("button", { type: "button" }, ...header.childNodes);
+    header.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const direction = header.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+      this.headers.forEach((each) => each.removeAttribute("aria-sort"));
+      header.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
+      this.order = (a, b) => compare(this.rows[a][column], this.rows[b][column], direction) || a - b;
+      this.update();
     });
   }
 
-  /** Indices of the rows to show, in order. */
+  /** Which rows are shown, in order. */
   update() {
     const wanted = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const chosen = this.lists.flatMap((list, k) => list.selectedIndex === 0 ? [] :
-      [[this.columns.indexOf(this.filters[k]), list.choices[list.selectedIndex - 1]]]);
-    const shown = this.rows.map((_, k) => k).filter((k) =>
-      wanted.every((word) => this.words[k].includes(word)) &&
-      chosen.every(([column, value]) => this.rows[k][column] === value));
-    const { column, direction } = this.sorted;
-    if (column >= 0) shown.sort((a, b) => compare(this.rows[a][column], this.rows[b][column], direction) || a - b);
-    this.count.textContent = `${counted(shown.length)} of ${counted(this.rows.length)}`;
-    this.changed(shown);
-  }
-}
-
-/** A table of which only a page of rows is in the document; see filter_table.py. */
-class LongTable {
-  constructor(place) {
-    const data = JSON.parse(place.querySelector("script").textContent);
-    const columns = data.columns.map((column) => column.name);
-    const cells = data.columns.map((c) => c.cells || c.at.map((k) => c.values[k]));
-    const rows = Array.from({ length: data.count }, (_, k) => cells.map((column) => column[k]));
-    Object.assign(this, { data, columns, rows, page: 0, opened: new Set() });
-    this.numeric = cells.map((column) => column.some((cell) => typeof cell === "number"));
-    const caption = place.dataset.caption;
-    this.controls = new Controls({
-      name: place.id, columns, filters: data.filters, rows, caption,
-      words: rows.map((row) => row.map((cell) => String(cell ?? "")).join(" ").toLowerCase()),
-      changed: (shown) => { this.shown = shown; this.page = 0; this.draw(); },
-    });
-    const headers = columns.map((name, k) =>
-      html("th", { scope: "col", class: this.numeric[k] ? "" : "text" }, name));
-    this.controls.sortBy(headers);
-    const corner = data.details ? [html("td", { class: "opener" })] : [];
-    this.body = html("tbody");
-    const table = html("table", { class: "long" }, html("caption", { class: "aside" }, caption),
-      html("thead", {}, html("tr", {}, ...corner, ...headers)), this.body);
-    this.pages = html("nav", { class: "pages", "aria-label": `Pages: ${caption}` });
-    const region = { class: "scroll", role: "region", tabindex: "0", "aria-label": `Table: ${caption}` };
-    place.append(this.controls.bar, html("div", region, table), this.pages);
-    this.controls.update();
+    this.shown = [...this.rows.keys()].filter((k) =>
+      wanted.every((word) => this.words[k].includes(word)) && this.lists.every((list) => list.fits(this.rows[k])));
+    if (this.order) this.shown.sort(this.order);
+    this.count.textContent = `${counted(this.shown.length)} of ${counted(this.rows.length)}`;
+    this.turn(0);
   }
 
-  draw() {
-    const start = this.page * PAGE_ROWS;
-    this.body.replaceChildren(...this.shown.slice(start, start + PAGE_ROWS).flatMap((k) => this.lines(k)));
-    if (!this.shown.length) {
-      const cell = html("td", { colspan: this.columns.length + 1, class: "text" }, "No row fits.");
-      this.body.append(html("tr", {}, cell));
-    }
-    const last = Math.max(0, Math.ceil(this.shown.length / PAGE_ROWS) - 1);
+  turn(page) {
+    const start = page * this.size || 0;
+    const end = Math.min(start + this.size, this.shown.length);
+    const none = html("tr", {}, html("td", { colspan: this.headers.length + 1, class: "text" }, "No row fits."));
+    this.body.replaceChildren(...(end ? this.shown.slice(start, end).flatMap(this.lines) : [none]));
+    const last = Math.max(0, Math.ceil(this.shown.length / this.size) - 1);
     this.pages.hidden = last === 0;
-    const end = Math.min(start + PAGE_ROWS, this.shown.length);
-    const turn = (text, page, off) => {
-      const button = html("button", { type: "button" }, text);
-      button.disabled = off;
-      button.addEventListener("click", () => {
-        this.page = page;
-        this.draw();
-        const again = [...this.pages.querySelectorAll("button")].find((b) => b.textContent === text && !b.disabled);
-        (again || this.pages.querySelector("button:enabled")).focus();
+    const button = (text, goal, off) => {
+      const made = html("button", { type: "button" }, text);
+      made.disabled = off;
+      made.addEventListener("click", () => {
+        this.turn(goal);
+        const again = [...this.pages.querySelectorAll("button:enabled")];
+        (again.find((each) => each.textContent === text) || again[0]).focus();
       });
-      return button;
+      return made;
     };
     this.pages.replaceChildren(
-      turn("first", 0, this.page === 0), turn("previous", this.page - 1, this.page === 0),
+      button("first", 0, page === 0), button("previous", page - 1, page === 0),
       html("span", {}, `rows ${counted(start + 1)} to ${counted(end)} of ${counted(this.shown.length)}`),
-      turn("next", this.page + 1, this.page === last), turn("last", last, this.page === last));
+      button("next", page + 1, page === last), button("last", last, page === last));
   }
+}
 
-  /** A row and, where it is open, its details. */
-  lines(k) {
-    const cells = this.rows[k].map((cell, c) => html("td", { class: this.numeric[c] ? "" : "text" }, number(cell)));
-    if (!this.data.details) return [html("tr", {}, ...cells)];
-    const open = this.opened.has(k);
-    const button = html("button", {
-      type: "button", "aria-expanded": String(open), "aria-label": `Details of row ${k + 1}`,
-    }, open ? "−" : "+");
-    const row = html("tr", {}, html("td", { class: "opener" }, button), ...cells);
+/** A table of which only a page of rows is in the document; its data: `filter_table` of render.py. */
+async function longTable(place) {
+  const { columns, filters, rows, details } = await unpacked(place.querySelector("script").textContent);
+  const { caption } = place.dataset;
+  const kinds = columns.map((_, k) => (rows.some((row) => typeof row[k] === "number") ? "" : "text"));
+  const corner = details ? [html("td", { class: "opener" })] : [];
+  const headers = columns.map((name, k) => html("th", { scope: "col", class: kinds[k] }, name));
+  const table = html("table", { class: "long" }, html("caption", { class: "aside" }, caption),
+    html("thead", {}, html("tr", {}, ...corner, ...headers)), html("tbody"));
+  place.append(html("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": `Table: ${caption}` }, table));
+
+  /** A row; its details join it while it is open. */
+  const made = (k) => {
+    const row = html("tr", {}, ...rows[k].map((cell, c) => html("td", { class: kinds[c] }, number(cell))));
+    const lines = [row];
+    if (!details) return lines;
+    const button = html("button", { type: "button", "aria-expanded": "false", "aria-label": `Details of row ${k + 1}` }, "+");
+    row.prepend(html("td", { class: "opener" }, button));
     button.addEventListener("click", () => {
-      const now = !this.opened.delete(k) && Boolean(this.opened.add(k));
-      button.setAttribute("aria-expanded", String(now));
-      button.textContent = now ? "−" : "+";
-      if (now) row.after(this.details(k));
-      else row.nextSibling.remove();
+      const open = lines.length === 1;
+      button.setAttribute("aria-expanded", String(open));
+      button.textContent = open ? "−" : "+";
+      if (open) row.after(lines[lines.push(detailsLine(details[k], columns.length + 1)) - 1]);
+      else lines.pop().remove();
     });
-    return open ? [row, this.details(k)] : [row];
-  }
-
-  details(k) {
-    const whole = merged(this.data.common, this.data.details[k]);
-    const parts = whole !== null && typeof whole === "object" && !Array.isArray(whole) ?
-      Object.entries(whole) : [["", whole]];
-    const shown = parts.flatMap(([name, value]) => [
-      ...(name ? [html("h4", {}, name)] : []),
-      html("pre", {}, typeof value === "string" ? value : JSON.stringify(value, null, 1)),
-    ]);
-    const cell = html("td", { colspan: this.columns.length + 1, class: "text" }, html("div", { class: "detail" }, ...shown));
-    return html("tr", { class: "details" }, cell);
-  }
+    return lines;
+  };
+  const known = [];
+  const words = rows.map((row) => row.map((cell) => cell ?? "").join(" "));
+  const lines = (k) => (known[k] ??= made(k));
+  new FilterTable(table, { name: place.id, caption, filters, rows, words, lines, size: PAGE_ROWS });
+  place.dataset.drawn = "yes";
 }
 
-/** What all rows have in common, and the row's own beside or inside it. */
-function merged(common, own) {
-  const nested = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-  if (!nested(common) || !nested(own)) return own === undefined ? common : own;
-  const whole = {};
-  for (const key of new Set([...Object.keys(own), ...Object.keys(common)])) {
-    whole[key] = key in common ? merged(common[key], own[key]) : own[key];
-  }
-  return whole;
+function detailsLine(content, columns) {
+  const parts = content !== null && typeof content === "object" && !Array.isArray(content) ?
+    Object.entries(content) : [["", content]];
+  const shown = parts.flatMap(([name, value]) => [
+    ...(name ? [html("h4", {}, name)] : []),
+    html("pre", {}, typeof value === "string" ? value : JSON.stringify(value, null, 1)),
+  ]);
+  const cell = html("td", { colspan: columns, class: "text" }, html("div", { class: "detail" }, ...shown));
+  return html("tr", { class: "details" }, cell);
 }
 
-/** A table that is whole without scripts gets the same controls; its rows are hidden, not removed. */
-function enhance(table, index) {
-  const headers = [...table.tHead.rows[0].cells];
-  const body = table.tBodies[0];
-  const lines = [...body.rows];
-  const columns = headers.map((header) => header.textContent.trim());
-  const rows = lines.map((line) => [...line.cells].map((cell) => cellValue(cell.textContent.trim())));
-  const controls = new Controls({
+/** JSON that was compressed and written in base64. */
+function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+/** A table that is whole without scripts. */
+function plainTable(table) {
+  const { caption = "table", filters = "" } = table.dataset;
+  const lines = [...table.tBodies[0].rows];
+  new FilterTable(table, {
     name: table.id || `table-${[...document.querySelectorAll("table")].indexOf(table)}`,
-    columns, rows, caption: table.dataset.caption || "table",
-    filters: (table.dataset.filters || "").split(",").map((name) => name.trim()).filter((name) => columns.includes(name)),
-    words: lines.map((line) => line.textContent.toLowerCase()),
-    changed: (shown) => {
-      const kept = new Set(shown);
-      lines.forEach((line, k) => { line.hidden = !kept.has(k); });
-      body.append(...shown.map((k) => lines[k]));
-    },
+    caption,
+    filters: filters.split(",").map((name) => name.trim()).filter(Boolean),
+    rows: lines.map((line) => [...line.cells].map((cell) => cellValue(cell.textContent.trim()))),
+    words: lines.map((line) => line.textContent),
+    lines: (k) => [lines[k]],
   });
-  controls.sortBy(headers);
-  (table.closest(".scroll") || table).before(controls.bar);
-  controls.update();
 }
 
 function cellValue(text) {

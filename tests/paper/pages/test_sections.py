@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.reports import embedded_table
 from support.studies import make_run, scored, write_study
 
 from rbve import rows
@@ -77,8 +78,9 @@ def test_all_of_it(tmp_path, parts):
     assert "Do Q-learning&#39;s values run away" in found["fractions"].body
     assert "In the paper: Figures &#39;Over-estimation" in found["fractions"].body
     assert found["runs"].title == "Every run (10)"
-    assert "rbve train study/data/catch-0/1 --algorithm dqn" in found["runs"].body
-    assert "bsuite, fractions" in found["runs"].body
+    runs = str(embedded_table(found["runs"].body, "all-runs"))
+    assert "rbve train study/data/catch-0/1 --algorithm dqn" in runs
+    assert "bsuite, fractions" in runs
 
 
 def test_sizes_are_of_each_experiment(tmp_path, parts):
