@@ -19,8 +19,13 @@ from rbve import backend
 
 # Tests make the same small programs again and again, here and in processes they start.
 os.environ.setdefault(backend.MIN_COMPILE_TIME, "0.05")
-# Most of their time is compilation, and this takes a third of it away.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
+# Most of their time is compilation, and this takes three quarters of it away.
+QUICK_TO_COMPILE = (
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
 backend.prepare(least=2)
 
 import jax  # noqa: E402

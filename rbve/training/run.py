@@ -33,7 +33,7 @@ from rbve.training.member import Damaged, MemberRun
 from rbve.training.member import is_finished as is_finished
 from rbve.training.notes import weight_notes
 from rbve.training.stream import Stream
-from rbve.training.update import DRAWS, Program, TrainState, make_program
+from rbve.training.update import DRAWS, Program, TrainState, make_program, whole
 from rbve.training.work import check_work
 from rbve.types import Tree
 
@@ -90,7 +90,10 @@ def team(count: int, batch_size: int) -> _Team:
     chosen = jax.config.values.get("jax_default_device")
     first = local.index(chosen) if isinstance(chosen, jax.Device) else 0
     check_devices(count, len(local) - first, batch_size)
-    return _Team(tuple(local[first : first + count]))
+    return _team(tuple(local[first : first + count]))
+
+
+_team = functools.cache(_Team)  # one of each: a program is known by its team's `split`
 
 
 def check_devices(count: int, available: int, batch_size: int) -> None:
@@ -131,7 +134,7 @@ def train_members(
     algorithm = spec.load_algorithm()
     kept = {id(data): algorithm.keep(data) for data in datasets}
     table = table_for(spec, [kept[id(data)] for data in datasets])
-    program = make_program(spec, table.items, group.split)
+    program = make_program(spec, table.items, group.split if devices > 1 else whole)
     for note in weight_notes(jobs, program.options, table.g_scale.tolist()):
         warnings.warn(note, stacklevel=2)
     with ExitStack() as stack:

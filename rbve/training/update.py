@@ -4,7 +4,9 @@ The loop is a pure function of (state, table, member): which rows update k sees 
 and k alone, so a run stopped anywhere and resumed equals one that never stopped.
 """
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -21,6 +23,7 @@ from rbve.training.work import LARGE, Work, of_program
 from rbve.types import Array, Tree
 
 DRAWS = 64  # updates whose rows are drawn at once
+_PROGRAMS = 8  # last ones kept: training again neither traces nor compiles again
 _RECORDER = 0x5EC0DE  # separates the keys of recorders from those of learners
 
 
@@ -81,12 +84,30 @@ def draw(key: Array, block: Array, count: Array, batch_size: int) -> Array:
     return ops.scale_to_range(bits, count)
 
 
-def make_program(
-    spec: Spec, items: Any, split: Callable[[Tree], Tree] = lambda tree: tree
-) -> Program:
+def whole(tree: Tree) -> Tree:
+    """Arrays of one device."""
+    return tree
+
+
+def make_program(spec: Spec, items: Any, split: Callable[[Tree], Tree] = whole) -> Program:
     """The compiled parts of training for one Spec and one kind of Items (rbve/training/batches).
     `split` marks arrays (B, ...) that several devices share (run._Team)."""
-    algorithm, options = spec.load_algorithm(), spec.load_options()
+    return _make_program(_ByProgram(spec.program, spec), spec.load_algorithm(), items, split)
+
+
+@dataclass(frozen=True)
+class _ByProgram:
+    """A Spec known by its program alone."""
+
+    program: str
+    spec: Spec = field(compare=False)
+
+
+@functools.lru_cache(maxsize=_PROGRAMS)
+def _make_program(
+    known: _ByProgram, algorithm: Algorithm, items: Any, split: Callable[[Tree], Tree]
+) -> Program:
+    spec, options = known.spec, known.spec.load_options()
     polyak = spec.optimiser.polyak
     td = ops.TD(spec.td, bool(spec.network.rescale))
 
