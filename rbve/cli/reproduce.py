@@ -98,7 +98,11 @@ def _run_study(
     with _console.bar("auditing the data", len(wanted), "datasets") as bar:
         audits.write_audits(out, lambda recording: bar.advance(1, None))
     frames.write_strips(out)
-    jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out)}
+    jobs = {
+        job.id: job
+        for each in chosen.values()
+        for job in (*study.jobs(each, size, out), *study.longer_jobs(each, size, out))
+    }
     for name, experiment in chosen.items():
         for env, reason in study.left_out(experiment, size, out).items():
             _console.tell(f"{name}: {env} is left out: {reason}")

@@ -5,7 +5,8 @@ OUT/runs/<job>/rows.jsonl      results; equal jobs are trained once
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,7 @@ from rbve.behaviours.record import EXPERT, Asked, RecordingPlan, choose, default
 from rbve.behaviours.record import Progress as RecordingProgress
 from rbve.data.manifest import fingerprint, is_recorded, read_provenance
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
-from rbve.paper.results import write_experiment
+from rbve.paper.results import Listed, write_listed
 from rbve.parts import DataRef
 from rbve.spec import Spec
 from rbve.sweep.devices import on_all_devices
@@ -147,9 +148,25 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
 
 def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
     """Every method and setting on every dataset that counts; needs the recordings."""
-    scale = experiment.at(scale)
+    return [job for job, _ in _planned(experiment, experiment.at(scale), out)]
+
+
+def longer_jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
+    """Those that tell whether `steps` suffice: on the first dataset of each kind, each method's
+    first setting with more updates, evaluated as many times; all else is as in jobs()."""
+    sized = experiment.at(scale)
+    if not sized.longer:
+        return []
+    first = [job for job, is_first in _planned(experiment, sized, out) if is_first]
+    return [
+        job.varied(steps=sized.longer * job.steps, every=sized.longer * job.evaluation.every)
+        for job in first
+    ]
+
+
+def _planned(experiment: Experiment, scale: Scale, out: Path) -> Iterator[tuple[Spec, bool]]:
+    """Jobs, each with whether it is the first setting on the first dataset."""
     marks: dict[Path, str] = {}
-    found = []
     for data in experiment.data:
         if _shortfall(data, experiment, scale, out):
             continue
@@ -160,12 +177,10 @@ def jobs(experiment: Experiment, scale: Scale, out: Path) -> list[Spec]:
             ref = DataRef(str(folder), data.keep, seed, data.side, data.action, marks[folder])
             kept = f"keep={data.keep:g} side={data.side} action={data.action}"
             label = {"group": f"{folder.parent.name} {kept}", "replicate": marks[folder]}
-            found += [
-                job(ref, data.env, method, settings, scale, seed, experiment.spec).varied(**label)
-                for method in experiment.methods
-                for settings in method.sweep[: scale.settings]
-            ]
-    return found
+            for method in experiment.methods:
+                for place, settings in enumerate(method.sweep[: scale.settings]):
+                    own = job(ref, data.env, method, settings, scale, seed, experiment.spec)
+                    yield own.varied(**label), seed == place == 0
 
 
 def left_out(experiment: Experiment, scale: Scale, out: Path) -> dict[str, str]:
@@ -263,11 +278,19 @@ def run(
     executor: str = DEFAULT,
 ) -> list[Path]:
     """Train every job of every experiment once; returns the folders of their rows."""
-    wanted = []
+    wanted: list[Spec] = []
+    longer: list[Spec] = []
     for name, experiment in experiments.items():
-        mine = jobs(experiment, scale, out)
-        why = left_out(experiment, scale, out)
-        write_experiment(out, name, experiment, [job.id for job in mine], why)
-        wanted += mine
-    wanted.sort(key=lambda job: _SLOW.get(job.algorithm, len(_SLOW)))
-    return run_jobs(wanted, out / "runs", on_progress, executor=executor)
+        mine, more = jobs(experiment, scale, out), longer_jobs(experiment, scale, out)
+        known = Listed(
+            jobs={job.id for job in mine},
+            longer={job.id for job in more},
+            left_out=left_out(experiment, scale, out),
+            outline=experiment.outline if experiment.file else None,
+        )
+        write_listed(out, name, known)
+        wanted, longer = wanted + mine, longer + more
+    slow_first = partial(sorted, key=lambda job: _SLOW.get(job.algorithm, len(_SLOW)))
+    # Longer ones last: without the others they tell nothing.
+    ordered = [*slow_first(wanted), *slow_first(longer)]
+    return run_jobs(ordered, out / "runs", on_progress, executor=executor)

@@ -50,8 +50,7 @@ def variants(content: Any) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("name", "content", "read"),
     [
-        ("experiments/bsuite.json", EXPERIMENT, lambda out: results.jobs_of([out])),
-        ("experiments/bsuite.json", EXPERIMENT, lambda out: results.left_out_of([out])),
+        ("experiments/bsuite.json", EXPERIMENT, lambda out: results.listed([out])),
         ("audits.json", AUDITS, audits.read_audits),
     ],
 )
