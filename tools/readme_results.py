@@ -52,10 +52,11 @@ def table(study: Study, name: str, before: str) -> str:
             cell(next((r for r in own if r.method.name == method), None)) for own in known.values()
         ]
         lines.append([f"**{method}**" if method == "R-BVE" else method, *cells])
-    there, wanted = study.progress(name)
+    known = study.listed[name]
+    there, wanted = study.progress(known.jobs)
     count = f"{there:,} runs" if there == wanted else f"{there:,} of {wanted:,} runs so far"
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    missing = ", ".join(study.left_out.get(name, {}))
+    missing = ", ".join(known.left_out)
     note = f"\nLeft out, since their recorders learned too little: {missing}.\n" if missing else ""
     return f"{before.format(count=count)}\n\n{text}{note}"
 

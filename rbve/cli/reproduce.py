@@ -89,7 +89,7 @@ def _run_study(
     out: Path,
     executor: str,
     packed: Path | None,
-    env: tuple[str, ...],
+    envs: tuple[str, ...],
 ) -> None:
     from rbve.audit.verdict import counted
     from rbve.data.manifest import is_recorded
@@ -101,7 +101,7 @@ def _run_study(
     kept = results.kept(packed) if packed else study.NOTHING
     for name, experiment in chosen.items():
         _console.show_notes(results.changes(out, name, experiment))
-    parts = [study.part(each, env) for each in chosen.values()]
+    parts = [study.part(each, envs) for each in chosen.values()]
     recordings = study.recordings(parts, size, out, kept)
     missing = [each for each in recordings if not is_recorded(each.folder(out))]
     with _console.bar(f"recording {counted(len(missing), 'dataset')}", len(missing), "") as bar:
@@ -110,14 +110,19 @@ def _run_study(
     with _console.bar("auditing the data", len(recordings), "datasets") as bar:
         audits.write_audits(out, lambda recording: bar.advance(1, None))
     frames.write_strips(out)
-    jobs = {job.id: job for each in chosen.values() for job in study.jobs(each, size, out, kept)}
+    jobs = {
+        job.id: job
+        for each in chosen.values()
+        for ask in (study.jobs, study.longer_jobs)
+        for job in ask(each, size, out, kept)
+    }
     for name, experiment in chosen.items():
         for env, reason in study.left_out(experiment, size, out).items():
             _console.tell(f"{name}: {env} is left out: {reason}")
     if not jobs:
         raise ValueError(f"no data counts, so there is nothing to train; recordings are in {out}")
-    due = study.unfinished(list(jobs.values()), kept, env)
+    due = study.unfinished(list(jobs.values()), kept, envs)
     left = [job for job in due if not is_finished(out / "runs" / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
-        study.run(chosen, size, out, bar.trained, executor, kept, env)
+        study.run(chosen, size, out, bar.trained, executor, kept, envs)

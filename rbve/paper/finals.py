@@ -6,7 +6,7 @@ with the best mean over the others. The paper's way, the best of all, stands bes
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -57,6 +57,8 @@ class Final:
     values: dict[str, float] = field(hash=False)  # by measure
     job: str = ""
     memory: bool = False  # of the network
+    # Evaluations over training: the share of the updates done, and values by measure.
+    evaluations: tuple[tuple[float, dict[str, float]], ...] = field(default=(), hash=False)
 
     def setting(self, name: str) -> Any:
         return _parsed(self.settings).get(name)
@@ -73,12 +75,24 @@ def _parsed(settings: str) -> dict[str, Any]:
 
 def finals(runs: Iterable[Run]) -> list[Final]:
     """Runs that were evaluated to their end; n = 0: nothing to measure, not infinite."""
-    known = ((run, [r for r in run.rows if r.metric.startswith("final/") and r.n]) for run in runs)
-    return [
-        final_of(run, {row.metric.removeprefix("final/"): row.value for row in rows})
-        for run, rows in known
-        if rows
-    ]
+    found = []
+    for run in runs:
+        rows = [row for row in run.rows if row.metric.startswith("final/") and row.n]
+        if rows:
+            values = {row.metric.removeprefix("final/"): row.value for row in rows}
+            found.append(replace(final_of(run, values), evaluations=_evaluations(run, values)))
+    return found
+
+
+def _evaluations(run: Run, measures: Iterable[str]) -> tuple[tuple[float, dict[str, float]], ...]:
+    known = set(measures)
+    by_step: dict[int, dict[str, float]] = {}
+    for row in run.rows:
+        if row.metric in known and row.n:
+            by_step.setdefault(row.step, {})[row.metric] = row.value
+    steps = run.field("steps") or max(by_step, default=1)
+    ordered = sorted(by_step.items())
+    return tuple((step / steps, _with_gain(values, run.facts)) for step, values in ordered)
 
 
 def final_of(run: Run, values: dict[str, float]) -> Final:
@@ -92,11 +106,16 @@ def final_of(run: Run, values: dict[str, float]) -> Final:
         **{name: data[name] for name in ("keep", "side", "action")},
         script=behaviour == "script",
     )
-    behaviours = behaviour_score(run.facts)
-    if behaviours is not None and SCORE in values:
-        values = values | {GAIN: values[SCORE] - behaviours}
     kind = (problem, run.field("algorithm"), json.dumps(settings, sort_keys=True))
-    return Final(*kind, data["keep_seed"], values, run.job, has_memory(run))
+    measured = _with_gain(values, run.facts)
+    return Final(*kind, data["keep_seed"], measured, run.job, has_memory(run))
+
+
+def _with_gain(values: dict[str, float], facts: Mapping[str, Any]) -> dict[str, float]:
+    behaviours = behaviour_score(facts)
+    if behaviours is None or SCORE not in values:
+        return values
+    return values | {GAIN: values[SCORE] - behaviours}
 
 
 def behaviour_score(facts: Mapping[str, Any]) -> float | None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rbve import report, rows
 from rbve.paper.claims import Judged, judge_all
-from rbve.paper.results import EXPERIMENTS, THEORY, jobs_of
+from rbve.paper.results import EXPERIMENTS, THEORY, listed
 from rbve.rows import Run
 
 _TITLE = "The paper's claims, measured"
@@ -31,7 +31,7 @@ def read(paths: Iterable[str | Path]) -> _Findings:
     ]
     runs = rows.find(trained)
     judged = judge_all(folders, runs)
-    return _Findings(folders, runs, judged, bool(judged or jobs_of(folders)))
+    return _Findings(folders, runs, judged, bool(judged or listed(folders)))
 
 
 def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
@@ -45,17 +45,20 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
 def write_page(findings: _Findings, out: str | Path) -> Path:
     if not findings.studied:
         return report.write_report(findings.paths, out)
-    from rbve.paper._pages import claims_table, overview
+    from rbve.paper._pages import claims_table, overview, sizes_table
     from rbve.paper._pages.gather import gather
     from rbve.report import problems, table
     from rbve.report.page import encode, write
     from rbve.report.summary import group
 
-    groups = group(findings.runs)
+    judged, study = findings.judged, gather(findings.paths, findings.runs)
+    groups = group([run for run in findings.runs if run.job not in study.longer])
     files = {"summary.csv": encode(table.as_csv(groups))}
-    sections = overview.sections(gather(findings.paths, findings.runs), bool(findings.judged))
-    if findings.judged:
-        files["claims.csv"] = encode(claims_table.as_csv(findings.judged))
-        sections = [claims_table.section(findings.judged), *sections]
+    sections = overview.sections(study, bool(judged))
+    if judged:
+        files["claims.csv"] = encode(claims_table.as_csv(judged))
+        files["sizes.csv"] = encode(sizes_table.as_csv(sizes_table.rows(judged, study.runs)))
+        figures = {figure.name: figure for each in sections for figure in each.figures}
+        sections = [claims_table.section(judged, figures, study.runs), *sections]
     title = _TITLE if findings.judged else _OWN_TITLE
     return write(sections, Path(out), title, problems.about(groups), files)

@@ -5,8 +5,9 @@ OUT/runs/<job>/rows.jsonl      results; equal jobs are trained once
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,7 @@ from rbve.behaviours.record import EXPERT, Asked, RecordingPlan, choose, default
 from rbve.behaviours.record import Progress as RecordingProgress
 from rbve.data.manifest import fingerprint, is_recorded, read_provenance
 from rbve.paper.experiments import SCALES, Data, Experiment, Method, Scale, Settings
-from rbve.paper.results import Kept, write_experiment
+from rbve.paper.results import Kept, Listed, write_listed
 from rbve.parts import DataRef
 from rbve.spec import Spec
 from rbve.sweep.devices import on_all_devices
@@ -167,9 +168,30 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
 def jobs(experiment: Experiment, scale: Scale, out: Path, kept: Kept = NOTHING) -> list[Spec]:
     """Every method and setting on every dataset that counts and is recorded, here or where the
     packed runs come from."""
-    scale = experiment.at(scale)
+    return [job for job, _ in _planned(experiment, experiment.at(scale), out, kept)]
+
+
+def longer_jobs(
+    experiment: Experiment, scale: Scale, out: Path, kept: Kept = NOTHING
+) -> list[Spec]:
+    """Those that tell whether `steps` suffice: on the first dataset of each kind, each method's
+    first setting with more updates, evaluated as many times; all else is as in jobs()."""
+    sized = experiment.at(scale)
+    if not sized.longer:
+        return []
+    planned = _planned(experiment, sized, out, kept)
+    return [_longer(job, sized) for job, is_first in planned if is_first]
+
+
+def _longer(job: Spec, scale: Scale) -> Spec:
+    return job.varied(steps=scale.longer * job.steps, every=scale.longer * job.evaluation.every)
+
+
+def _planned(
+    experiment: Experiment, scale: Scale, out: Path, kept: Kept
+) -> Iterator[tuple[Spec, bool]]:
+    """Jobs, each with whether it is the first setting on the first dataset."""
     marks: dict[Path, str] = {}
-    found = []
     for data in experiment.data:
         if _shortfall(data, experiment, scale, out):
             continue
@@ -178,34 +200,36 @@ def jobs(experiment: Experiment, scale: Scale, out: Path, kept: Kept = NOTHING) 
             if folder not in marks and is_recorded(folder):
                 marks[folder] = fingerprint(folder)
             if folder in marks:
-                found += _jobs_on(experiment, data, scale, seed, folder, marks[folder])
+                yield from _jobs_on(experiment, data, scale, seed, folder, marks[folder])
             else:
-                found += _kept_jobs(experiment, data, scale, seed, out, kept)
-    return found
+                yield from _kept_jobs(experiment, data, scale, seed, out, kept)
 
 
 def _jobs_on(
     experiment: Experiment, data: Data, scale: Scale, seed: int, folder: Path, mark: str
-) -> list[Spec]:
-    """Every method and setting on one dataset, known by its fingerprint."""
+) -> list[tuple[Spec, bool]]:
+    """Every method and setting on one dataset, known by its fingerprint; which come first."""
     ref = DataRef(str(folder), data.keep, seed, data.side, data.action, mark)
     share = f"keep={data.keep:g} side={data.side} action={data.action}"
     label = {"group": f"{folder.parent.name} {share}", "replicate": mark}
     return [
-        job(ref, data.env, method, settings, scale, seed, experiment.spec).varied(**label)
+        (
+            job(ref, data.env, method, tried, scale, seed, experiment.spec).varied(**label),
+            seed == place == 0,
+        )
         for method in experiment.methods
-        for settings in method.sweep[: scale.settings]
+        for place, tried in enumerate(method.sweep[: scale.settings])
     ]
 
 
 def _kept_jobs(
     experiment: Experiment, data: Data, scale: Scale, seed: int, out: Path, kept: Kept
-) -> list[Spec]:
+) -> list[tuple[Spec, bool]]:
     """Those on a dataset that is not here, if packed runs know it at this scale."""
     folder = recording(data, scale, seed).folder(out)
     for mark in kept.fingerprints.get(folder.relative_to(out).as_posix(), ()):
         found = _jobs_on(experiment, data, scale, seed, folder, mark)
-        if any(each.id in kept.finished for each in found):
+        if any(job.id in kept.finished for job, _ in found):
             return found
     return []
 
@@ -213,8 +237,11 @@ def _kept_jobs(
 def _is_spared(
     experiment: Experiment, data: Data, scale: Scale, seed: int, out: Path, kept: Kept
 ) -> bool:
-    found = _kept_jobs(experiment, data, experiment.at(scale), seed, out, kept)
-    return bool(found) and all(each.id in kept.finished for each in found)
+    sized = experiment.at(scale)
+    found = _kept_jobs(experiment, data, sized, seed, out, kept)
+    asked = [job for job, _ in found]
+    asked += [_longer(job, sized) for job, is_first in found if is_first and sized.longer]
+    return bool(found) and all(job.id in kept.finished for job in asked)
 
 
 def left_out(experiment: Experiment, scale: Scale, out: Path) -> dict[str, str]:
@@ -321,11 +348,21 @@ def run(
 ) -> list[Path]:
     """Train every job of every experiment once, but those among the packed ones, in the
     environments named or in all; returns the folders of their rows."""
-    wanted = []
+    base: list[Spec] = []
+    longer: list[Spec] = []
     for name, experiment in experiments.items():
         mine = jobs(experiment, scale, out, kept)
-        why = left_out(experiment, scale, out)
-        write_experiment(out, name, experiment, [job.id for job in mine], why)
-        wanted += unfinished(mine, kept, envs)
-    wanted.sort(key=lambda job: _SLOW.get(job.algorithm, len(_SLOW)))
-    return run_jobs(wanted, out / "runs", on_progress, executor=executor)
+        more = longer_jobs(experiment, scale, out, kept)
+        known = Listed(
+            jobs={job.id for job in mine},
+            longer={job.id for job in more},
+            left_out=left_out(experiment, scale, out),
+            outline=experiment.outline if experiment.file else None,
+        )
+        write_listed(out, name, known)
+        base += unfinished(mine, kept, envs)
+        longer += unfinished(more, kept, envs)
+    slow_first = partial(sorted, key=lambda job: _SLOW.get(job.algorithm, len(_SLOW)))
+    # Longer ones last: without the others they tell nothing.
+    ordered = [*slow_first(base), *slow_first(longer)]
+    return run_jobs(ordered, out / "runs", on_progress, executor=executor)

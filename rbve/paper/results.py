@@ -1,14 +1,15 @@
 """A study reduced to what reports read, small enough to keep.
 
 OUT/rows.jsonl.gz                   every finished run of its experiments
-OUT/experiments/<name>.json         which runs an experiment consists of, and what a file asked
+OUT/experiments/<name>.json         which runs an experiment consists of, which train longer to see
+                                    whether these suffice, and what a file asked
 OUT/theory/<name>/theory.jsonl.gz   runs that need no data
 OUT/audits.json                     what the data is like
 OUT/frames/<kind>.png               what recorded images look like
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ EXPERIMENTS = "experiments"
 THEORY = "theory"
 _PACKED_THEORY = "theory.jsonl.gz"  # not the name by which trained runs are found
 _OUTLINE = {**{each.name: str for each in fields(Outline)}, "measures": [str]}
-_LISTED = {"jobs": [str], "left_out?": {"*": str}, "outline?": _OUTLINE}
+_LISTED = {"jobs": [str], "longer?": [str], "left_out?": {"*": str}, "outline?": _OUTLINE}
 
 
 class Kept(NamedTuple):
@@ -41,38 +42,35 @@ class Packed(NamedTuple):
     theory: int  # runs that need no data
 
 
-def jobs_of(paths: Iterable[Path]) -> dict[str, set[str]]:
-    """experiment -> its jobs, of the studies among the paths."""
-    jobs: dict[str, set[str]] = {}
+@dataclass
+class Listed:
+    """What a study remembers of an experiment."""
+
+    jobs: set[str] = field(default_factory=set)
+    longer: set[str] = field(default_factory=set)  # jobs that tell whether the others suffice
+    left_out: dict[str, str] = field(default_factory=dict)  # environment -> why
+    outline: Outline | None = None  # of a user's file, as it was then
+
+
+def listed(paths: Iterable[Path]) -> dict[str, Listed]:
+    """By experiment, of the studies among the paths."""
+    known: dict[str, Listed] = {}
     for name, content in _experiments(paths):
-        jobs.setdefault(name, set()).update(content["jobs"])
-    return jobs
+        own = known.setdefault(name, Listed())
+        own.jobs.update(content["jobs"])
+        own.longer.update(content.get("longer", ()))
+        own.left_out.update(content.get("left_out", {}))
+        if outline := content.get("outline"):
+            own.outline = Outline(**{**outline, "measures": tuple(outline["measures"])})
+    return known
 
 
-def left_out_of(paths: Iterable[Path]) -> dict[str, dict[str, str]]:
-    """experiment -> environment -> why its data does not count."""
-    reasons: dict[str, dict[str, str]] = {}
-    for name, content in _experiments(paths):
-        reasons.setdefault(name, {}).update(content.get("left_out", {}))
-    return reasons
-
-
-def outlines_of(paths: Iterable[Path]) -> dict[str, Outline]:
-    """experiment -> what its page needs; of those that a user's file asked, as it was then."""
-    return {
-        name: Outline(**{**content["outline"], "measures": tuple(content["outline"]["measures"])})
-        for name, content in _experiments(paths)
-        if "outline" in content
-    }
-
-
-def write_experiment(
-    out: Path, name: str, experiment: Experiment, jobs: Sequence[str], left_out: Mapping[str, str]
-) -> None:
-    """What a study is to remember of an experiment."""
-    content: dict[str, Any] = {"jobs": list(jobs), "left_out": dict(left_out)}
-    if experiment.file:
-        content["outline"] = asdict(experiment.outline)
+def write_listed(out: Path, name: str, known: Listed) -> None:
+    content: dict[str, Any] = {"jobs": sorted(known.jobs), "left_out": known.left_out}
+    if known.longer:
+        content["longer"] = sorted(known.longer)
+    if known.outline:
+        content["outline"] = asdict(known.outline)
     write_json(out / EXPERIMENTS / f"{name}.json", content)
 
 
@@ -82,17 +80,17 @@ def changes(out: Path, name: str, experiment: Experiment) -> list[str]:
     Raises:
         ValueError: The study holds another experiment of this name.
     """
-    known = outlines_of([out]).get(name)
+    known = listed([out]).get(name, Listed()).outline
     if known is None or not experiment.file:
         return []
     moved = Path(known.file).absolute() != Path(experiment.file).absolute()
     edited = known.version != experiment.version
-    listed = out / EXPERIMENTS / f"{name}.json"
+    file = out / EXPERIMENTS / f"{name}.json"
     if moved and edited:
         raise ValueError(
             f"{out}: its experiment {name!r} was made by {known.file}, and {experiment.file} is "
             f"another file with other content; rename the file, give another --out, or delete "
-            f"{listed} if it is to take its place"
+            f"{file} if it is to take its place"
         )
     if moved:
         return [f"{name} was {known.file} when {out} was begun; it has the same content"]
@@ -170,13 +168,13 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
 
     Rows last: a folder with rows is complete. `out` may be among the studies.
     """
-    lists = {name: (jobs, study) for study in studies for name, jobs in jobs_of([study]).items()}
-    wanted = set().union(*(jobs for jobs, _ in lists.values()))
+    lists = {name: content for study in studies for name, content in _experiments([study])}
+    wanted = {job for each in lists.values() for job in (*each["jobs"], *each.get("longer", ()))}
     theory = {name: runs for study in studies for name, runs in theory_runs([study]).items()}
     if not wanted and not theory:
         words = ", ".join(map(str, studies))
         raise ValueError(f"{words}: no study; make one with `rbve reproduce ... --out STUDY`")
-    runs = rows.find([each for each in studies if jobs_of([each])]) if wanted else []
+    runs = rows.find([each for each in studies if listed([each])]) if wanted else []
     finished = [run for run in runs if run.job in wanted and is_finished(run)]
     kept = [_without_place(run) for run in {run.job: run for run in finished}.values()]
     audits = _audits_of(studies, {run.spec["data"].get("fingerprint") for run in kept})
@@ -184,8 +182,7 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
         rows.pack(mine, out / THEORY / name / _PACKED_THEORY)
     for file in [file for study in studies for file in sorted((study / FRAMES).glob("*.png"))]:
         write_atomically(out / file.parent.name / file.name, file.read_bytes())
-    for name, (_, study) in lists.items():
-        content = dict(_experiments([study]))[name]
+    for name, content in lists.items():
         if "outline" in content:  # of a user's file the name alone
             content["outline"]["file"] = Path(content["outline"]["file"]).name
         write_json(out / EXPERIMENTS / f"{name}.json", content)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from support.browser import Tab, needs_browser
-from support.studies import make_run, scored, write_study
+from support.studies import longer, make_run, scored, steady, write_study
 
 from rbve.paper import experiments
 from rbve.paper._pages import claims_table
@@ -63,8 +63,14 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     rivals = {"bc": 40.0, "dqn": 30.0, "rdqn": 20.0, "cql": 15.0, "bve": 10.0}
     memory = leads(LEVELS[0], rivals) + leads(LEVELS[1], {**rivals, "cql": -5.0})
-    write_study(folder, {"bsuite": bsuite, "minatar": boards, "memory": memory})
+    enough(folder, {"bsuite": bsuite, "minatar": boards, "memory": memory})
     return folder
+
+
+def enough(folder: Path, experiments: Mapping[str, list[Run]]) -> None:
+    """Of runs that were trained long enough to be judged."""
+    runs = {name: steady(own) for name, own in experiments.items()}
+    write_study(folder, runs, checked={name: longer(own) for name, own in runs.items()})
 
 
 def judged(study: Path) -> dict[str, Judged]:
@@ -124,7 +130,7 @@ def test_methods_with_memory_go_by_their_own_names(tmp_path: Path) -> None:
             source={"behaviour": "policy", "epsilon": 0.0},
         )
     ]
-    write_study(tmp_path, {"coverage": runs, "memory_coverage": runs})
+    enough(tmp_path, {"coverage": runs, "memory_coverage": runs})
     claim = judged(tmp_path)["On a noiseless expert's data BC outperforms all offline RL"]
     assert claim.again is not None
     assert "DDQN +60" in claim.judgement.measured
@@ -174,15 +180,15 @@ def test_the_tally_counts_both(study: Path) -> None:
     )
     assert (atari, lab) == (26, 12)
     assert words.startswith(
-        f"{len(all_claims())} claims: 0 reproduced, 1 partly, 9 not reproduced, "
+        f"{len(all_claims())} claims: 0 reproduced, 1 partly, 9 not reproduced, 0 under-trained, "
     )
     assert (
         f"The {atari} about Atari, on MinAtar: 1 reproduced, 0 partly, 0 not reproduced, "
-        f"{atari - 1} not run. " in words
+        f"0 under-trained, {atari - 1} not run. " in words
     )
     assert words.endswith(
         "The 12 about DeepMind Lab, on levels with memory: 2 reproduced, 3 partly, "
-        "0 not reproduced, 7 not run."
+        "0 not reproduced, 0 under-trained, 7 not run."
     )
 
 

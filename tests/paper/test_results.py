@@ -10,6 +10,7 @@ import pytest
 
 from rbve import rows
 from rbve.paper import results
+from rbve.paper.results import Listed
 from rbve.rows import Row, Run
 
 AUDIT = {
@@ -51,7 +52,7 @@ def test_finished_runs_of_experiments_are_kept(study: Path, tmp_path: Path) -> N
     assert results.pack([study], out) == results.Packed(runs=2, left_out=2, theory=1)
     assert rows.find([out]) == [run("a"), run("b")]  # theory's runs are not among them
     assert results.theory_runs([out]) == {"improvement": [run("chain/1")]}
-    assert results.jobs_of([out]) == {"bsuite": {"a", "b", "half", "c"}}
+    assert results.listed([out]) == {"bsuite": Listed({"a", "b", "half", "c"})}
     assert json.loads((out / "audits.json").read_text()) == {"data/x/1": AUDIT}
     assert {file.name for file in out.rglob("*") if file.is_file()} == {
         "rows.jsonl.gz", "theory.jsonl.gz", "bsuite.json", "audits.json",
@@ -84,7 +85,7 @@ def test_studies_are_packed_together(study: Path, tmp_path: Path) -> None:
     (other / "audits.json").write_text(json.dumps(audit))
     assert results.pack([out, other], out) == results.Packed(runs=3, left_out=0, theory=1)
     assert {each.job for each in rows.find([out])} == {"a", "b", "m"}
-    assert set(results.jobs_of([out])) == {"bsuite", "minatar"}
+    assert set(results.listed([out])) == {"bsuite", "minatar"}
     assert set(results.theory_runs([out])) == {"improvement"}
     assert json.loads((out / "audits.json").read_text()) == audit
 

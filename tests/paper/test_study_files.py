@@ -14,7 +14,11 @@ from rbve.paper import audits, results
 
 WRONG: tuple[Any, ...] = (None, True, -3, 1.5, "x", [], ["x"], [[]], {}, {"x": {}}, ...)
 SPREAD = dict.fromkeys(("mean", "deviation", "low", "q25", "median", "q75", "high"), 1.0)
-EXPERIMENT = {"jobs": ["bc-1", "bve-2"], "left_out": {"catch": "the agent did not learn"}}
+EXPERIMENT = {
+    "jobs": ["bc-1", "bve-2"],
+    "longer": ["bc-1-longer"],
+    "left_out": {"catch": "the agent did not learn"},
+}
 AUDITS = {
     "data/catch-0/0": {
         "fingerprint": "ab",
@@ -50,8 +54,7 @@ def variants(content: Any) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("name", "content", "read"),
     [
-        ("experiments/bsuite.json", EXPERIMENT, lambda out: results.jobs_of([out])),
-        ("experiments/bsuite.json", EXPERIMENT, lambda out: results.left_out_of([out])),
+        ("experiments/bsuite.json", EXPERIMENT, lambda out: results.listed([out])),
         ("audits.json", AUDITS, audits.read_audits),
     ],
 )

@@ -14,6 +14,7 @@ from rbve.data.source import parts_of
 from rbve.files import write_json
 from rbve.paper._pages.gather import Study
 from rbve.paper.finals import Final, final_of
+from rbve.paper.results import Listed
 from rbve.rows import Row, Run, write
 from rbve.spec import Spec
 
@@ -72,15 +73,52 @@ def finals_of(runs: Sequence[Run]) -> list[Final]:
 def study_of(runs: Sequence[Run], experiment: str = "bsuite") -> Study:
     found = {each.job: each for each in finals_of(runs) if each.values}
     jobs = {run.job: run for run in runs}
-    return Study((), jobs, {experiment: set(jobs)}, found)
+    return Study((), jobs, {experiment: Listed(set(jobs))}, found)
 
 
-def write_study(out: Path, experiments: Mapping[str, Sequence[Run]], missing: int = 0) -> list[Run]:
-    """On disk, without the last `missing` runs of each experiment; gives the runs written."""
+def steady(runs: Sequence[Run]) -> list[Run]:
+    """The same, at every evaluation as in the end."""
+    return [
+        run._replace(
+            rows=[
+                *(row._replace(step=step, metric=row.metric.removeprefix("final/"))
+                  for step in (250, 500, 750, 1000) for row in run.rows),
+                *run.rows,
+            ]
+        )
+        for run in runs
+    ]  # fmt: skip
+
+
+def longer(runs: Sequence[Run], times: int = 3) -> list[Run]:
+    """Those on the first dataset, with more updates."""
+    return [
+        run._replace(
+            job=f"{run.job}-longer",
+            spec={**run.spec, "steps": times * run.spec["steps"]},
+            rows=[row._replace(step=times * row.step) for row in run.rows],
+        )
+        for run in runs
+        if run.spec["data"]["keep_seed"] == 0
+    ]
+
+
+def write_study(
+    out: Path,
+    experiments: Mapping[str, Sequence[Run]],
+    missing: int = 0,
+    checked: Mapping[str, Sequence[Run]] | None = None,
+) -> list[Run]:
+    """On disk, without the last `missing` runs of each experiment; gives the runs written.
+
+    `checked`: by experiment, the runs that were trained longer.
+    """
     written = {}
     for name, runs in experiments.items():
-        write_json(out / "experiments" / f"{name}.json", {"jobs": [run.job for run in runs]})
-        for run in runs[: len(runs) - missing]:
+        more = (checked or {}).get(name, [])
+        listed = {"jobs": [run.job for run in runs], "longer": [run.job for run in more]}
+        write_json(out / "experiments" / f"{name}.json", listed)
+        for run in (*runs[: len(runs) - missing], *more):
             write(run, out / "runs" / run.job / "rows.jsonl")
             written[run.job] = run
     return list(written.values())

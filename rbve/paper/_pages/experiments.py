@@ -67,7 +67,8 @@ def _of(study: Study, name: str) -> list[Section]:
 
 
 def _words(study: Study, name: str) -> str:
-    there, count = study.progress(name)
+    known = study.listed[name]
+    there, count = study.progress(known.jobs)
     facts = [each for each in study.facts(study.of(name)) if "reference_source" in each]
     return render(
         "experiment.jinja",
@@ -75,5 +76,5 @@ def _words(study: Study, name: str) -> str:
         there=there,
         count=count,
         proxies=sorted({str(each["reference_source"]) for each in facts}),
-        left_out=study.left_out.get(name, {}),
+        left_out=known.left_out,
     )

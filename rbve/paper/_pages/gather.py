@@ -1,7 +1,7 @@
 """A study as the page reads it: runs, their final results, the experiments they belong to."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -10,7 +10,7 @@ from rbve.paper import experiments
 from rbve.paper.experiments import Outline
 from rbve.paper.finals import SCORE, Final, Problem, best_of_all, by_setting, on_other_datasets
 from rbve.paper.finals import finals as finals_of
-from rbve.paper.results import jobs_of, left_out_of, outlines_of, theory_runs
+from rbve.paper.results import Listed, listed, theory_runs
 from rbve.report.chart import Point, Series
 from rbve.report.labels import BEYOND, EMPHASISED, METHODS, OTHER_COLOURS, WITH_MEMORY, mix
 from rbve.report.summary import distinct
@@ -33,19 +33,27 @@ class Study:
 
     paths: tuple[Path, ...]
     runs: dict[str, Run]  # by job
-    jobs: dict[str, set[str]]  # experiment -> jobs it consists of, run or not
+    listed: dict[str, Listed]  # by experiment: the jobs it consists of, run or not
     finals: dict[str, Final]  # by job, of runs that were evaluated to their end
-    left_out: dict[str, dict[str, str]] = field(default_factory=dict)  # experiment -> env -> why
-    outlines: dict[str, Outline] = field(default_factory=dict)  # of experiments of users' files
+
+    @cached_property
+    def jobs(self) -> set[str]:
+        """Of all experiments."""
+        return {job for each in self.listed.values() for job in each.jobs}
+
+    @cached_property
+    def longer(self) -> set[str]:
+        """Jobs that tell about sizes alone, and not about methods."""
+        return {job for each in self.listed.values() for job in each.longer} - self.jobs
 
     def of(self, experiment: str) -> list[Final]:
-        """In a stable order."""
-        jobs = sorted(self.jobs.get(experiment, ()))
+        """Without those that were trained longer; in a stable order."""
+        jobs = sorted(self.listed[experiment].jobs) if experiment in self.listed else []
         return [self.finals[job] for job in jobs if job in self.finals]
 
-    def progress(self, experiment: str) -> tuple[int, int]:
+    def progress(self, jobs: Collection[str]) -> tuple[int, int]:
         """Runs that are there, of how many."""
-        return len(self.of(experiment)), len(self.jobs.get(experiment, ()))
+        return len(set(jobs) & set(self.finals)), len(jobs)
 
     def diverged(self, job: str) -> bool:
         return self.runs[job].last("diverged_at") is not None
@@ -53,9 +61,11 @@ class Study:
     @cached_property
     def experiments(self) -> dict[str, Outline]:
         """Those of the study that this version knows, then those of users' files."""
-        known = {name: experiments.load(name) for name in experiments.names() if name in self.jobs}
+        names = [name for name in experiments.names() if name in self.listed]
+        known = {name: experiments.load(name) for name in names}
         own = {name: each for name, each in known.items() if isinstance(each, Outline)}
-        return own | {name: each for name, each in self.outlines.items() if name not in known}
+        files = {name: each.outline for name, each in self.listed.items() if name not in known}
+        return own | {name: each for name, each in files.items() if each is not None}
 
     @cached_property
     def theory(self) -> dict[str, list[Run]]:
@@ -72,7 +82,7 @@ def gather(paths: Sequence[Path], runs: Sequence[Run]) -> Study:
     """The study below the paths, of runs that were read there."""
     own = {run.job: run for run in distinct(runs)}
     finals = {each.job: each for each in finals_of(own.values())}
-    return Study(tuple(paths), own, jobs_of(paths), finals, left_out_of(paths), outlines_of(paths))
+    return Study(tuple(paths), own, listed(paths), finals)
 
 
 class Shown(NamedTuple):

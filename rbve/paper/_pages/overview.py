@@ -13,6 +13,7 @@ from rbve.paper._pages.gather import Study, grouped, problem_order, shown
 from rbve.paper._pages.measures import span
 from rbve.paper.experiments import Outline, Theory
 from rbve.paper.finals import SCORE, Final, final_of
+from rbve.paper.results import Listed
 from rbve.policy.trained import averaged
 from rbve.report.labels import describe
 from rbve.report.page import Section
@@ -24,7 +25,11 @@ COLUMNS = (
     "experiment", "question", "in the paper", "runs", "datasets per problem", "updates",
     "target copied every", "batch", "settings per method", "evaluation",
 )  # fmt: skip
-_FILES = {"claims.csv": "the claims", "summary.csv": "every method on every problem"}
+_FILES = {
+    "claims.csv": "the claims",
+    "sizes.csv": "the runs behind each verdict",
+    "summary.csv": "every method on every problem",
+}
 _RUN_COLUMNS = (
     "experiments", "problem", "method", "settings", "learning rate", "dataset", "return", "score",
     "over-estimation error", "diverged",
@@ -39,9 +44,15 @@ def sections(study: Study, judged: bool = True) -> list[Section]:
 
 
 def section(study: Study, judged: bool = True) -> Section:
-    jobs = set().union(*study.jobs.values())
-    there, other = len(jobs & set(study.finals)), len(set(study.runs) - jobs)
-    body = render("overview.jinja", runs=study.runs, there=there, count=len(jobs), other=other)
+    there, count = study.progress(study.jobs)
+    body = render(
+        "overview.jinja",
+        runs=study.runs,
+        there=there,
+        count=count,
+        longer=study.progress(study.longer)[0],
+        other=len(set(study.runs) - study.jobs - study.longer),
+    )
     sizes = render("experiments.jinja", columns=COLUMNS, rows=_lines(study))
     linked = _FILES if judged else {"summary.csv": _FILES["summary.csv"]}
     title, short = "How to read this page", "How to read"
@@ -52,17 +63,19 @@ def _lines(study: Study) -> list[tuple[str, ...]]:
     """Every experiment of the package, run or not, where any was; then those of users' files."""
     lines: list[tuple[str, ...]] = []
     listed: dict[str, Outline | Theory] = {}
-    if study.theory or not set(study.experiments) <= set(study.outlines):
+    if study.theory or any(not each.file for each in study.experiments.values()):
         listed.update((name, experiments.load(name)) for name in experiments.names())
     for name, each in {**listed, **study.experiments}.items():
         if isinstance(each, Outline):
-            there, count = study.progress(name)
-            words = f"{there:,} of {count:,}" if count else "not run"
-            own = [study.runs[job] for job in study.jobs.get(name, ()) if job in study.runs]
+            known = study.listed.get(name, Listed())
+            words = "{:,} of {:,}".format(*study.progress(known.jobs)) if known.jobs else "not run"
+            if known.longer:
+                words += ", longer {:,} of {:,}".format(*study.progress(known.longer))
+            own = [study.runs[job] for job in known.jobs if job in study.runs]
             lines.append((name, each.question, each.paper or ABSENT, words, *_sizes(own)))
         else:
-            known = len(study.theory.get(name, ()))
-            words = f"{known:,}" if known else "not run"
+            count = len(study.theory.get(name, ()))
+            words = f"{count:,}" if count else "not run"
             lines.append((name, experiments.summary(name), each.paper, words, *_sizes([])))
     return lines
 
@@ -97,7 +110,12 @@ def runs(study: Study) -> Section:
 
     known = ((study.finals.get(job) or final_of(run, {}), run) for job, run in study.runs.items())
     ordered = sorted(known, key=order)
-    of = grouped((job, name) for name in sorted(study.jobs) for job in study.jobs[name])
+    of = grouped(
+        (job, f"{name}{words}")
+        for name, known in sorted(study.listed.items())
+        for jobs, words in ((known.jobs, ""), (known.longer, " (longer)"))
+        for job in jobs
+    )
     lines = [_cells(study, final, run, of.get(run.job, [])) for final, run in ordered]
     details = [_detail(run) for _, run in ordered]
     table = filter_table("all-runs", _RUN_COLUMNS, lines, _RUN_FILTERS, "every run", details)

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from rbve import registry
 from rbve.paper.experiments import names
-from rbve.paper.finals import finals
+from rbve.paper.finals import Final, finals
+from rbve.paper.judging import sizes
 from rbve.paper.judging.verdicts import Judgement, not_run
-from rbve.paper.results import jobs_of, theory_runs
+from rbve.paper.results import Listed, listed, theory_runs
 from rbve.report.labels import METHODS, WITH_MEMORY
 from rbve.rows import Run
 
@@ -69,6 +70,8 @@ class Claim:
     here: str = "bsuite, 10% of the episodes"  # what stands in for the paper's data
     experiment: str = "bsuite"  # whose runs are judged; "" = none are needed
     printed: str = ""  # the paper's own numbers, where it prints any
+    # Of a main claim, which opens the page: the ending of the figures' names that show it.
+    figure: str = ""
 
     @property
     def again(self) -> _Again | None:
@@ -96,29 +99,33 @@ class Judged(NamedTuple):
 
 def judge_all(paths: Sequence[Path], runs: Sequence[Run]) -> list[Judged]:
     """Every claim, or nothing where none of the paper's experiments was run."""
-    experiments, theory = jobs_of(paths), theory_runs(paths)
+    experiments, theory = listed(paths), theory_runs(paths)
     if not set(experiments) & set(names()) and not theory:
         return []
     evaluated = finals(runs)
 
-    def evidence(experiment: str) -> Sequence[Any]:
+    @cache
+    def evidence(experiment: str) -> list[list[Final]]:
+        """Its runs, and those that were trained longer."""
+        known = experiments.get(experiment, Listed())
+        kinds = (known.jobs, known.longer)
+        return [[each for each in evaluated if each.job in jobs] for jobs in kinds]
+
+    def judged(claim: Claim, experiment: str) -> Judgement:
         if experiment in theory:
-            return theory[experiment]
-        jobs = experiments.get(experiment, set())
-        return [each for each in evaluated if each.job in jobs]
+            return claim.judge(theory[experiment])
+        return sizes.judged(claim.judge, *evidence(experiment))
 
     def again(claim: Claim) -> Judgement | None:
         if claim.again is None:
             return None
-        results = evidence(claim.again.experiment)
-        judgement = claim.judge(results) if results else not_run()
+        experiment = claim.again.experiment
+        # Without runs the paper's own table would be judged once more.
+        judgement = judged(claim, experiment) if evidence(experiment)[0] else not_run()
         measured = judgement.measured
         # Where networks have a memory, methods are called what they are there.
         for algorithm, name in WITH_MEMORY.items() if SECOND[claim.here] is MEMORY else ():
             measured = measured.replace(METHODS[algorithm][0], name)
         return replace(judgement, measured=measured)
 
-    return [
-        Judged(claim, claim.judge(evidence(claim.experiment)), again(claim))
-        for claim in all_claims()
-    ]
+    return [Judged(claim, judged(claim, claim.experiment), again(claim)) for claim in all_claims()]

@@ -20,9 +20,10 @@ def magnitude(error: Floats) -> Floats:
     return np.abs(logarithm(error))
 
 
-OVERESTIMATION = Quantity("overestimation", logarithm)
-VALUE_ERROR = Quantity("value_error", magnitude)
-ACTION_GAP = Quantity("action_gap")
+_TWICE = float(np.log10(2))  # errors that differ by less than a factor of two are alike
+OVERESTIMATION = Quantity("overestimation", logarithm, _TWICE)
+VALUE_ERROR = Quantity("value_error", magnitude, _TWICE)
+ACTION_GAP = Quantity("action_gap", tolerance=0.05)  # the margin ν
 
 
 def plain(problem: Problem) -> bool:

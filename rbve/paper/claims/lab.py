@@ -107,6 +107,7 @@ CLAIMS = (
         "levels with memory better on every level by itself: BVE − {R2D2, R-R2D2, CQL}",
         _table_then(lower("BVE", ("R2D2", "CQL")), better_everywhere("BVE", OFFLINE, standard)),
         printed=printed("BVE"),
+        figure="scores",
     ),
     _lab(
         "R-BVE outperforms the other approaches on DeepMind Lab",

@@ -105,6 +105,7 @@ CLAIMS = (
         ),
         printed="median of 37 games: R-BVE 109.1, R-DQN 108.2, IQN 104.8, REM 104.7, "
         "BCQ 102.6, CQL 98.9, DDQN 83.1, BC 50.8",
+        figure="aggregates",
     ),
     _atari(
         "Ranking brings the largest improvement, more than BVE does without it",

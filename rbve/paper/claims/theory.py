@@ -137,6 +137,7 @@ CLAIMS = (
         "Q-learning escapes",
         escapes,
         "the paper's three transitions, two one-hot vectors swapped",
+        figure="values",
     ),
     _divergence(
         "BVE avoids extrapolation errors in training",
@@ -160,6 +161,7 @@ CLAIMS = (
         f"{_ONE_STEP}, lemma 1",
         "no violation in random processes that meet the premises, in rational numbers",
         without_violation("end/full", "end/partial", "end/skewed"),
+        figure="families",
     ),
     _improvement(
         "Chain under uniform behaviour: one greedy step is optimal",

@@ -56,6 +56,7 @@ CLAIMS = (
         "better (lower): R-DQN − DDQN and R-BVE − BVE in log₁₀(1 + error), "
         "10% of the data, no noise; the weaker counts",
         _ranking_lowers(OVERESTIMATION),
+        figure="overestimation-over-training",
     ),
     _bsuite(
         "Ranking lowers the value error, of DDQN and of BVE",
@@ -101,6 +102,7 @@ CLAIMS = (
                 for own in ("BVE", "R-BVE")
             )
         ),
+        figure="overestimation",
     ),
     _fractions(
         "R-BVE reduces over-estimation by orders of magnitude",
@@ -155,6 +157,7 @@ CLAIMS = (
         "section 'Experiments'",
         "similar: R-BVE at λ = .05, .5 − at .005 within ±10 points, no noise",
         similar(_rbve(), _LARGER, quiet, CLOSE),
+        figure="normalised-return",
     ),
     _strength(
         "λ = .005 is the best choice on most tasks",
@@ -174,6 +177,7 @@ CLAIMS = (
         "figure 'Sample Efficiency'",
         "better: {BVE, R-BVE} − {DDQN, R-DQN} at 5% or less; the weaker of the two counts",
         worst(better("BVE", _RIVALS, SCARCE), better("R-BVE", called("R-BVE", *_RIVALS), SCARCE)),
+        figure="normalised-return",
     ),
     _fractions(
         "R-BVE is particularly effective where data is scarce",
@@ -192,6 +196,7 @@ CLAIMS = (
         "section 'Robustness Experiments'",
         "steadier: |score on episodes below the mean − above it| of BVE below that of DDQN",
         rules.steadier("BVE", ["DDQN"], side("below"), side("above")),
+        figure="normalised-return",
     ),
     _coverage(
         "On a noiseless expert's data BC outperforms all offline RL",
@@ -206,6 +211,7 @@ CLAIMS = (
         "better: R-BVE − BC, expert ε .25, 10% of the episodes",
         better("R-BVE", ["BC"], _NOISY),
         printed="seekavoid ε .25: R-BVE 25.6 ± 7.0, BC 17.5 ± 7.5",
+        figure="normalised-return",
     ),
     _coverage(
         "Noise in the expert's actions makes BC worse",

@@ -16,6 +16,7 @@ from rbve import registry
 
 _FILES = registry.Registry("experiment", __name__, __file__)
 
+LONGER = 3  # times the updates: whether the order of methods stays tells whether they sufficed
 Settings = Mapping[str, Any]  # of an algorithm; learning_rate and steps may be among them
 
 
@@ -66,6 +67,7 @@ class Scale:
     eval_episodes: int = 100  # each (paper: 100)
     batch_size: int = 128  # transitions per update (paper: 128 on bsuite)
     target_period: int = 0  # updates between target syncs; 0 = steps / 800
+    longer: int = 0  # times the updates of runs that tell whether `steps` suffice; 0 = no such runs
     name: str = ""
 
     @property
@@ -135,8 +137,14 @@ class Theory:
 
 
 def scales(**sizes: tuple[Any, ...]) -> tuple[Scale, ...]:
-    """name=(datasets, steps, episodes, settings, evaluations, ...) in the order of Scale."""
-    return tuple(replace(Scale(*each), name=name) for name, each in sizes.items())
+    """name=(datasets, steps, episodes, settings, evaluations, ...) in the order of Scale.
+
+    But for quick, which only shows that all works, each asks whether its updates suffice.
+    """
+    return tuple(
+        replace(Scale(*each), name=name, longer=0 if name == "quick" else LONGER)
+        for name, each in sizes.items()
+    )
 
 
 SCALES = {

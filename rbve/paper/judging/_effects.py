@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rbve.paper.finals import SCORE, Final, Finals, Problem, on_other_datasets
+from rbve.paper.judging.verdicts import POINTS
 from rbve.report import labels
 from rbve.report.statistics import Floats, Interval, mean_interval
 
@@ -17,7 +18,7 @@ class Pick:
     """A method, with those of its settings that matter to the claim; others are chosen."""
 
     algorithm: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def matches(self, final: Final) -> bool:
         return final.algorithm == self.algorithm and all(
@@ -58,6 +59,15 @@ class Quantity(NamedTuple):
 
     measure: str = SCORE
     scale: Callable[[Floats], Floats] = np.positive  # as they are
+    tolerance: float = POINTS  # on that scale: a difference so small counts as none
+
+
+class Evidence(list[Final]):
+    """Final results that notes which of them a rule looks at."""
+
+    def __init__(self, finals: Finals) -> None:
+        super().__init__(finals)
+        self.used: dict[tuple[Pick, Problem], list[Final]] = {}
 
 
 NORMALISED_SCORE = Quantity()
@@ -67,8 +77,10 @@ def values(
     finals: Finals, method: Method, problem: Problem, measure: str = SCORE
 ) -> dict[int, float]:
     """dataset -> value, the setting chosen by score on the other datasets."""
-    matches = pick(method).matches
-    own = [each for each in finals if each.problem == problem and matches(each)]
+    asked = pick(method)
+    own = [each for each in finals if each.problem == problem and asked.matches(each)]
+    if own and isinstance(finals, Evidence):
+        finals.used[asked, problem] = own
     return on_other_datasets(own, measure, SCORE)
 
 
@@ -93,12 +105,11 @@ def differences(
 def gaps(finals: Finals, pair: _Pair, data: Data, quantity: Quantity = NORMALISED_SCORE) -> _Gaps:
     """The first method on the first kind of data − the second on the second."""
     kinds = [(kind, kind) for kind in problems(finals, data)] if callable(data) else data
-    measure, scale = quantity
     parts = [
-        (both, [values(finals, *each, measure) for each in zip(pair, both, strict=True)])
+        (both, [values(finals, *each, quantity.measure) for each in zip(pair, both, strict=True)])
         for both in kinds
     ]
-    return _by_recording(parts, lambda a, b: scale(a) - scale(b))
+    return _by_recording(parts, lambda a, b: quantity.scale(a) - quantity.scale(b))
 
 
 def excess(

@@ -41,7 +41,8 @@ def worst(finals: Finals, *rules: Rule) -> Judgement:
     parts = [rule(finals) for rule in rules]
     verdict = min((part.verdict for part in parts), key=_FROM_WEAKEST.index)
     effects = {name: effect for part in parts for name, effect in part.effects.items()}
-    return Judgement(verdict, "; ".join(part.measured for part in parts), effects)
+    words = "; ".join(part.measured for part in parts)
+    return Judgement(verdict, words, effects, parts=tuple(parts))
 
 
 @rule
@@ -50,7 +51,8 @@ def beside(finals: Finals, first: Rule, name: str, other: Rule) -> Judgement:
     judgement = first(finals)
     if judgement.verdict == "not run":
         return judgement
-    words = f"{judgement.measured}; {name}: {other(finals).measured}"
+    # A copy: what the other looks at does not bear on the verdict.
+    words = f"{judgement.measured}; {name}: {other(list(finals)).measured}"
     return replace(judgement, measured=words)
 
 
@@ -71,7 +73,7 @@ def better(
     """Ours above (sign 1) or below (−1) each of the others, as by_sign() says."""
     pairs = _against(ours, others)
     effects = of.differences(finals, pairs, where, quantity)
-    return missing(pairs, effects) or by_sign(effects, sign, "against ", least)
+    return missing(pairs, effects) or by_sign(effects, sign, "against ", least, quantity.tolerance)
 
 
 @rule
@@ -100,7 +102,8 @@ def better_everywhere(
         f"of {len(apart)} comparisons {clear} clearly for it, {against} clearly against it; "
         f"on average {verdicts.in_words(overall.effects, 'against ')}"
     )
-    return careful(verdicts.side_of(0, apart, sign), words, apart)
+    side = verdicts.side_of(0, apart, sign)
+    return careful(side, words, apart, tolerance=quantity.tolerance)
 
 
 @rule
@@ -111,7 +114,7 @@ def ordered(finals: Finals, methods: Methods, where: Where, quantity: Quantity) 
     steps = of.differences(finals, pairs, where, quantity)
     if len(steps) < len(pairs):
         return not_run("not all of " + verdicts.listed(picks) + " were run")
-    return by_sign(steps, 1)
+    return by_sign(steps, 1, tolerance=quantity.tolerance)
 
 
 @rule
@@ -134,7 +137,8 @@ def rising(
     against, clear = verdicts.clear(steps, -sign), verdicts.clear(whole, sign) == 1
     right = whole[ends].value * sign > 0 and not against
     words = f"{ends}: {shown(whole[ends])}; {against} of {len(steps)} steps against it"
-    return careful(verdicts.graded(clear and not against, clear or right), words, whole)
+    verdict = verdicts.graded(clear and not against, clear or right)
+    return careful(verdict, words, whole, tolerance=quantity.tolerance)
 
 
 @rule
@@ -153,7 +157,9 @@ def between(
     """
     pairs = {name: (pick, pick) for name, pick in of.picks(methods).items()}
     effects = of.differences(finals, pairs, of.matched(finals, there, here), quantity)
-    return missing(pairs, effects) or by_sign(effects, sign, least=least)
+    return missing(pairs, effects) or by_sign(
+        effects, sign, least=least, tolerance=quantity.tolerance
+    )
 
 
 @rule
@@ -202,7 +208,8 @@ def _near(finals: Finals, pairs: of.Pairs, data: of.Data, margin: float) -> Judg
         )
         for name, each in apart.items()
     )
-    return careful(verdicts.graded(steady and within, on_average), words, effects)
+    verdict = verdicts.graded(steady and within, on_average)
+    return careful(verdict, words, effects, borders=(-margin, margin))
 
 
 @rule
@@ -250,6 +257,7 @@ def reaches(
         }
         if tasks:
             means[name] = mean_interval(tasks)
-    return missing(picks, means) or careful(
-        verdicts.side_of(level, means, sign), verdicts.in_words(means), means
-    )
+    if lacking := missing(picks, means):
+        return lacking
+    side = verdicts.side_of(level, means, sign)
+    return careful(side, verdicts.in_words(means), means, borders=(level,))

@@ -7,6 +7,8 @@ lists what was corrected afterwards, and why.
     partly          the effect points the right way but its interval does not exclude 'no effect',
                     or it holds for some of what is compared, or datasets are too few
     not reproduced  neither
+    under-trained   the runs are too short to tell, or nothing shows that they are long enough
+                    (sizes.py)
     not run         there are no runs to judge by
 
 Where a claim has parts and "the weaker counts", one part that is not reproduced is enough for 'not
@@ -17,13 +19,23 @@ its interval is Student's over recordings, each environment with its own spread 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
+from rbve.paper.finals import Final
 from rbve.report.statistics import Interval
 
-Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not reproduced", "not run")
+Verdict = Literal["reproduced", "partly", "not reproduced", "under-trained", "not run"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+POINTS = 5.0  # of normalised score that count as no difference
 ENOUGH = 4  # datasets of a kind; with fewer hardly anything is known of their spread
+
+
+class Size(NamedTuple):
+    """What a verdict stands on: sizes.py."""
+
+    curves: tuple[tuple[Final, ...], ...]  # of each method on each kind of data, all its runs
+    flat: str  # whether scores are, or what still changes
+    order: str  # whether it is kept, or what turned over or is missing
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,10 @@ class Judgement:
     verdict: Verdict
     measured: str  # in words, with numbers
     effects: Mapping[str, Interval] = field(default_factory=dict)
+    borders: tuple[float, ...] = (0.0,)  # between which an effect means the same
+    tolerance: float = POINTS  # an effect so close to a border is on neither side of it
+    parts: tuple["Judgement", ...] = ()  # of a claim that has several
+    size: Size | None = None  # None: no training stands behind it
 
 
 def graded(whole: bool, part: bool) -> Verdict:
@@ -42,12 +58,17 @@ def not_run(words: str = "no runs") -> Judgement:
 
 
 def by_sign(
-    effects: Mapping[str, Interval], sign: int, before: str = "", least: float = 0.0
+    effects: Mapping[str, Interval],
+    sign: int,
+    before: str = "",
+    least: float = 0.0,
+    tolerance: float = POINTS,
 ) -> Judgement:
     """By which side of 0 all effects lie on, and whether their means are `least` away from it."""
     side = side_of(0, effects, sign)
     small = side == "reproduced" and any(abs(e.value) < least for e in effects.values())
-    return careful("partly" if small else side, in_words(effects, before), effects)
+    words = in_words(effects, before)
+    return careful("partly" if small else side, words, effects, tolerance=tolerance)
 
 
 def side_of(level: float, effects: Mapping[str, Interval], sign: int) -> Verdict:
@@ -62,13 +83,19 @@ def clear(effects: Mapping[str, Interval], sign: int, level: float = 0.0) -> int
     return sum(e.low > level if sign > 0 else e.high < level for e in effects.values())
 
 
-def careful(verdict: Verdict, measured: str, effects: Mapping[str, Interval]) -> Judgement:
+def careful(
+    verdict: Verdict,
+    measured: str,
+    effects: Mapping[str, Interval],
+    borders: tuple[float, ...] = (0.0,),
+    tolerance: float = POINTS,
+) -> Judgement:
     """At most 'partly' where any kind of data has too few datasets."""
     fewest = min(effect.fewest for effect in effects.values())
-    if verdict != "reproduced" or fewest >= ENOUGH:
-        return Judgement(verdict, measured, effects)
-    words = f"{measured}; only {fewest} datasets of a kind, {ENOUGH} are asked for"
-    return Judgement("partly", words, effects)
+    if verdict == "reproduced" and fewest < ENOUGH:
+        verdict = "partly"
+        measured += f"; only {fewest} datasets of a kind, {ENOUGH} are asked for"
+    return Judgement(verdict, measured, effects, borders, tolerance)
 
 
 def missing(asked: Mapping[str, Any], effects: Mapping[str, Any]) -> Judgement | None:
