@@ -184,8 +184,9 @@ def test_audits_are_shown(tmp_path, parts):
         "1 recordings, whole, as <code>rbve inspect</code> judges them: 1 look at this"
         in found["data"].after
     )
-    assert "few episodes (look)" in found["data"].after
-    assert "left 25%, stay 75%" in found["data"].after
+    audits = str(embedded_table(found["data"].after, "audits"))
+    assert "few episodes (look)" in audits
+    assert "left 25%, stay 75%" in audits
     assert "3 <b>" not in text
 
 
