@@ -10,7 +10,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from rbve import backend
 from rbve.types import Array
+
+_LARGE = 2**16  # weights of a layer; smaller ones stay in the nearest cache
 
 
 def truncated_normal(key: Array, shape: Sequence[int], inputs: int) -> Array:
@@ -35,7 +38,28 @@ class Linear(eqx.Module):
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Array) -> Array:
-        return self.weight @ x + self.bias[:, None]
+        written_out = self.weight.size >= _LARGE and backend.platform() == "cpu"
+        multiply = large_product if written_out else jnp.matmul
+        return multiply(self.weight, x) + self.bias[:, None]
+
+
+@jax.custom_vjp
+def large_product(weight: Array, x: Array) -> Array:
+    """weight (out, in) @ x (in, B), whose gradient takes up to 4 times less on CPU.
+
+    The gradient of x is Wᵀ p. The compiler's product of a transposed matrix is slow; pᵀ W is not,
+    and transposing its result is cheap. The barrier keeps the compiler from undoing that.
+    """
+    return weight @ x
+
+
+def _large_backward(kept: tuple[Array, Array], pull: Array) -> tuple[Array, Array]:
+    weight, x = kept
+    on_x = jax.lax.dot_general(pull, weight, (((0,), (0,)), ((), ())))
+    return pull @ x.T, jax.lax.optimization_barrier(on_x).T
+
+
+large_product.defvjp(lambda *factors: (large_product(*factors), factors), _large_backward)
 
 
 class MLP(eqx.Module):

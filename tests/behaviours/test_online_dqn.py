@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from jax.flatten_util import ravel_pytree
 from support.recordings import record_online
 from support.tiers import first_and_slow
 
@@ -139,7 +140,7 @@ def test_the_agent_learns_as_a_slow_reference(replay: int) -> None:
         history.follow(state)
     assert int(state.updates) == 0
     assert int(state.steps) == warm_blocks * per_update < options.min_replay
-    params, target = state.params, state.target
+    params, target = ravel_pytree(state.params)[0], ravel_pytree(state.target)[0]
     optimiser = optax.adam(options.learning_rate)
     opt = optimiser.init(params)
     size, ring = len(state.tree[0]), capacity + 1
@@ -198,11 +199,11 @@ def test_the_agent_learns_as_a_slow_reference(replay: int) -> None:
         leaves[rows] = np.abs(np.asarray(error)) ** options.priority_exponent
         if update % options.target_period == 0:
             target = params
-        np.testing.assert_allclose(state.params, params, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(state.target, target, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(ravel_pytree(state.params)[0], params, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(ravel_pytree(state.target)[0], target, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(state.tree[0], leaves, rtol=1e-3, atol=1e-4)
         # The fast code's own rounding must not pile up in the comparison.
-        params, leaves = state.params, np.asarray(state.tree[0])
+        params, leaves = ravel_pytree(state.params)[0], np.asarray(state.tree[0])
         priority = {row: float(leaves[place]) for place, row in row_at.items()}
     assert seen_terminated
     assert seen_truncated
@@ -306,7 +307,7 @@ def test_exploration_falls() -> None:
     )
     data = History().follow(state)
     decided = data.action >= 0
-    scores = agent.unravel(state.params)(jnp.asarray(data.obs), jax.random.key(0)).q
+    scores = state.params(jnp.asarray(data.obs), jax.random.key(0)).q
     greedy = (np.argmax(scores, axis=-1) == data.action)[decided]
     # A random action is the greedy one half the time; ε falls from 1 to .2 over 1000 steps.
     for part, share in ((slice(0, 200), 0.92), (slice(800, 1000), 0.28), (slice(1000, None), 0.2)):
