@@ -315,7 +315,7 @@ def trainer(name: str, masked: bool) -> Trainer:
     return Trainer(name, masked)
 
 
-# Without masks every algorithm is trained by other tests too (tests/training/test_resume.py).
+# Without masks every algorithm is trained by other tests too (tests/algorithms/test_tabular.py).
 @every_algorithm
 @pytest.mark.parametrize(
     "masked", [pytest.param(False, marks=pytest.mark.slow), True], ids=["open", "masked"]

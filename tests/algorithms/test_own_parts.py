@@ -13,6 +13,7 @@ import optax
 import pytest
 from support.sequences import dataset, program_for
 from support.sequences import member as sequence_member
+from support.tiers import first_and_slow
 
 from rbve import ops, rows
 from rbve.algorithms import NoOptions
@@ -154,7 +155,7 @@ def file(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-@pytest.mark.parametrize("memory", [0, 4])
+@pytest.mark.parametrize("memory", first_and_slow([0, 4]))  # a fast one with: BCQ, below
 @pytest.mark.parametrize(
     ("source", "own"),
     [(MUNCHAUSEN, ""), (IQL, "scores"), (TWO_HIDDEN, "a head"), (BY_PART, "")],

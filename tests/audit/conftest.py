@@ -75,6 +75,12 @@ def walk_log() -> Dataset:
 
 
 @pytest.fixture(scope="session")
+def steady_log() -> Dataset:
+    """A walk where every step costs the same, as in mountain car."""
+    return walk(lambda state, action, after, rng: -1.0)
+
+
+@pytest.fixture(scope="session")
 def bandit_log() -> Dataset:
     """Clicks on one of four offers: one step each, named contexts, propensities."""
     rng = np.random.default_rng(1)

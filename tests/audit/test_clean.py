@@ -7,14 +7,16 @@ import math
 
 import numpy as np
 import pytest
+from support.tiers import fast_and_slow
 
 from rbve.audit import Audit, audit
 from rbve.data import Dataset
 
 CLEAN = ("catch_log", "cartpole_log", "mountain_car_log", "bandit_log", "masked_log")
+MADE_SLOWLY = ("cartpole_log", "mountain_car_log")  # an agent learns for as long as it records
 
 
-@pytest.fixture(scope="module", params=CLEAN)
+@pytest.fixture(scope="module", params=fast_and_slow(CLEAN, {*CLEAN} - {*MADE_SLOWLY}))
 def judged(request: pytest.FixtureRequest) -> tuple[Dataset, Audit]:
     dataset = request.getfixturevalue(request.param)
     return dataset, audit(dataset)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.tiers import first_and_slow, slow
 
 from rbve.audit import audit
 from rbve.audit._reading import fit_encoder, reach
@@ -59,7 +60,9 @@ def test_a_shift_across_the_ends_of_episodes(walk_log: Dataset) -> None:
     assert names(look(replace(walk_log, reward=reward))) == ["rewards one row late"]
 
 
-@pytest.mark.parametrize("log", ["catch_log", "cartpole_log", "mountain_car_log", "bandit_log"])
+@pytest.mark.parametrize(
+    "log", ["catch_log", "steady_log", slow("cartpole_log"), slow("mountain_car_log"), "bandit_log"]
+)
 def test_honest_logs(request: pytest.FixtureRequest, log: str) -> None:
     assert names(look(request.getfixturevalue(log))) == []
 
@@ -75,7 +78,7 @@ def test_catch(catch_log: Dataset, shifted: Shifted) -> None:
     assert names(look(slipped)) == ["rewards one row late"]
 
 
-@pytest.mark.parametrize("log", ["cartpole_log", "mountain_car_log"])
+@pytest.mark.parametrize("log", first_and_slow(["steady_log", "cartpole_log", "mountain_car_log"]))
 def test_a_first_reward_that_is_missing(
     request: pytest.FixtureRequest, shifted: Shifted, log: str
 ) -> None:
@@ -84,13 +87,15 @@ def test_a_first_reward_that_is_missing(
     assert "is 0, and hardly any other is" in look(late).pattern_seen
 
 
+@pytest.mark.parametrize("log", first_and_slow(["steady_log", "mountain_car_log"]))
 def test_what_cannot_be_told_is_said(
-    mountain_car_log: Dataset, bandit_log: Dataset, shifted: Shifted
+    request: pytest.FixtureRequest, log: str, bandit_log: Dataset, shifted: Shifted
 ) -> None:
     hardly = "cannot be told: these rewards hardly vary inside episodes"
-    assert look(mountain_car_log).verdicts == {"late": hardly, "early": hardly}
+    steady = request.getfixturevalue(log)
+    assert look(steady).verdicts == {"late": hardly, "early": hardly}
     # One 0 at the end is what an honest "0 at the goal" looks like.
-    assert names(look(shifted(mountain_car_log, -1))) == []
+    assert names(look(shifted(steady, -1))) == []
     few = "cannot be told: too few episodes of two steps or more"
     assert look(bandit_log).verdicts == {"late": few, "early": few}
 

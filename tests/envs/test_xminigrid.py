@@ -105,7 +105,7 @@ def test_step_by_step_as_xminigrid(level: str) -> None:
     np.testing.assert_array_equal(mine.executed, actions)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", first_and_slow(LEVELS))
 def test_rewards_and_ends(level: str) -> None:
     _, mine, _ = side_by_side(level)
     limit = LEVELS[level][3]

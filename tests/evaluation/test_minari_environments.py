@@ -15,6 +15,7 @@ import minari
 import numpy as np
 import pytest
 from support.cli import run
+from support.tiers import first_and_slow
 
 import rbve
 from rbve.data import Dataset, Episode, load, write
@@ -55,7 +56,7 @@ def collect(
     return root / "made" / "here-v0"
 
 
-@pytest.mark.parametrize("env_id", ["Taxi-v4", "FrozenLake-v1", "CartPole-v1"])
+@pytest.mark.parametrize("env_id", first_and_slow(["Taxi-v4", "FrozenLake-v1", "CartPole-v1"]))
 def test_from_minari_to_figures(root: Path, env_id: str) -> None:
     found = collect(root, env_id)
     store, name = root / "store", f"gymnasium:{env_id}"
@@ -124,7 +125,12 @@ def test_what_cannot_be_had_as_it_was_is_noted(
 
 @pytest.mark.parametrize(
     "spec",
-    ['{"id": "marked:Steps-v0"}', '{"id": ["marked"]}', '{"id": "A-v0", "kwargs": 5}', "5", 5, "["],
+    first_and_slow(
+        [
+            '{"id": "marked:Steps-v0"}',
+            *('{"id": ["marked"]}', '{"id": "A-v0", "kwargs": 5}', "5", 5, "["),
+        ]
+    ),
 )
 def test_metadata_imports_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: Any

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.tiers import fast_and_slow
 
 from rbve import algorithms, envs, ops
 from rbve.behaviours.kinds import online_dqn as dqn
@@ -115,7 +116,8 @@ def test_random_behaviour_is_recorded_with_its_masks(data: Dataset) -> None:
     assert len({tuple(data.episode(k).action) for k in range(20)}) > 5  # and it is random
 
 
-@pytest.mark.parametrize("name", algorithms.names())
+# In every algorithm's policy objects below; in rollouts, scores of its own and a usual one.
+@pytest.mark.parametrize("name", fast_and_slow(algorithms.names(), {"bcq", "rbve"}))
 @pytest.mark.parametrize("epsilon", [pytest.param(0.0, marks=pytest.mark.slow), 0.7])
 def test_policies_act_legally_in_rollouts(
     name: str, epsilon: float, trained: dict[str, Policy]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.tiers import fast_and_slow
 
 from rbve import algorithms, rows
 from rbve.data import Dataset
@@ -49,7 +50,8 @@ def test_the_numbers_do_not_align() -> None:
     assert STEPS % EVERY
 
 
-@pytest.mark.parametrize("name", algorithms.names())
+# One of each head, and of each kind of target.
+@pytest.mark.parametrize("name", fast_and_slow(algorithms.names(), {"bcq", "iqn", "rbve"}))
 def test_resumed_equals_uninterrupted(
     name: str, catch: Dataset, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
