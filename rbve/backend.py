@@ -15,6 +15,7 @@ _M_ARENA_MAX = -8  # of mallopt(3)
 # Seconds from which on a compiled program is kept; JAX reads the variable of this name.
 MIN_COMPILE_TIME = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
 _DEVICES = "jax_num_cpu_devices"
+_CACHE_BYTES = 1 << 30  # of compiled programs that are kept
 
 
 def prepare(least: int = 1) -> None:
@@ -33,6 +34,7 @@ def prepare(least: int = 1) -> None:
     if not jax.config.values.get("jax_compilation_cache_dir"):
         if folder := cache_folder():
             jax.config.update("jax_compilation_cache_dir", str(folder / "xla"))
+            _prune(folder / "xla", _CACHE_BYTES)
         if MIN_COMPILE_TIME not in os.environ:
             jax.config.update(MIN_COMPILE_TIME.lower(), 0.5)
     if jax.config.values.get(_DEVICES, -1) > 0:
@@ -81,3 +83,25 @@ def cache_folder() -> Path | None:
     except (RuntimeError, OSError):  # a user without a home, or with one that is not theirs
         return None
     return folder if os.access(folder, os.W_OK | os.X_OK) else None
+
+
+def _prune(folder: Path, most: int) -> None:
+    """Drop the files used longest ago, down to three quarters of `most` bytes if there are more.
+
+    JAX's own limit needs another package, and reads a file per program whenever it keeps one.
+    """
+    files = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            with contextlib.suppress(OSError):  # another process drops files too
+                stat = entry.stat()
+                files.append((max(stat.st_atime, stat.st_mtime), stat.st_size, entry.path))
+    held = sum(size for _, size, _ in files)
+    if held <= most:
+        return
+    for _, size, path in sorted(files):
+        if held <= most * 3 // 4:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        held -= size

@@ -160,3 +160,30 @@ def test_jax_is_set_up_without_a_cache():
     env = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
     assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
+
+
+def test_the_cache_drops_what_was_used_longest_ago(tmp_path):
+    for age, name in enumerate(("new", "middle", "old", "oldest")):
+        (tmp_path / name).write_bytes(bytes(100))
+        os.utime(tmp_path / name, (1_000_000 - age, 1_000_000 - age))
+    os.utime(tmp_path / "oldest", (2_000_000, 1))  # compiled first, read last
+
+    def kept() -> set[str]:
+        return {file.name for file in tmp_path.iterdir()}
+
+    backend._prune(tmp_path, 400)
+    assert kept() == {"new", "middle", "old", "oldest"}
+    backend._prune(tmp_path, 399)  # to three quarters: 299
+    assert kept() == {"new", "oldest"}
+    backend._prune(tmp_path / "missing", 1)
+
+
+def test_preparing_limits_the_cache(tmp_path):
+    folder = tmp_path / "rbve" / "xla"
+    folder.mkdir(parents=True)
+    (folder / "program-cache").write_bytes(bytes(100))
+    code = "from rbve import backend; backend._CACHE_BYTES = 99; backend.prepare()"
+    own = {"XDG_CACHE_HOME": str(tmp_path)}
+    env = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"} | own
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
+    assert not list(folder.iterdir())

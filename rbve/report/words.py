@@ -90,18 +90,18 @@ def best_words(problem: Problem) -> str:
 def advice(problem: Problem) -> str | None:
     """Is cloning enough on a problem, or is another method worth it?
 
-    Behaviour cloning (BC) is compared with the best method that learns values, on the datasets
-    that both were trained on: the difference of their returns on each dataset, its mean and its
-    95% Student interval over datasets.
+    The better of BC and filtered BC is compared with the best method that learns values, on the
+    datasets that both were trained on: the difference of their returns on each dataset, its mean
+    and its 95% Student interval over datasets.
 
     Returns:
-        A sentence, or None where BC and a method that learns values do not share two datasets.
+        A sentence, or None where cloning and a method that learns values do not share two datasets.
     """
-    clones = [method for method in problem.ranked if method.algorithm == "bc"]
+    clones = [method for method in problem.ranked if method.algorithm in _CLONING]
     others = [method for method in problem.ranked if method.algorithm not in _CLONING]
     if not clones or not others:
         return None
-    best = others[0].name
+    best, cloning = others[0].name, f"cloning ({clones[0].name})"
     ours, theirs = (method.by_dataset("return") for method in (others[0], clones[0]))
     shared = [name for name in ours if name in theirs]
     differences = np.array([np.mean(ours[name]) - np.mean(theirs[name]) for name in shared])
@@ -114,10 +114,10 @@ def advice(problem: Problem) -> str | None:
     count = f"over {len(differences)} datasets"
     margin = _MARGIN * _scale(problem)
     if interval[0] > margin:
-        return f"Choose {best} here: it returns {gain} more than cloning (BC), {count}."
+        return f"Choose {best} here: it returns {gain} more than {cloning}, {count}."
     if interval[1] <= margin:
-        return f"Cloning (BC) suffices here: {best} returns {gain} more, {count}."
-    return f"Undecided: {best} returns {gain} more than cloning (BC), {count}; more would tell."
+        return f"C{cloning[1:]} suffices here: {best} returns {gain} more, {count}."
+    return f"Undecided: {best} returns {gain} more than {cloning}, {count}; more would tell."
 
 
 def _scale(problem: Problem) -> float:

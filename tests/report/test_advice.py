@@ -46,7 +46,18 @@ def test_datasets_are_paired(tmp_path):
     assert found.startswith("Choose R-BVE here: it returns 0.30 [0.29, 0.32] more")
 
 
+def test_the_better_cloner_is_compared(tmp_path):
+    """R-BVE is far above BC, and below BC of the better episodes."""
+    found = told(tmp_path, rbve=(0.7, 0.8, 0.75), bc=(0.1, 0.1, 0.1), filtered_bc=(0.8, 0.9, 0.85))
+    gain = "R-BVE returns −0.10 [−0.10, −0.10] more, over 3 datasets"
+    assert found == f"Cloning (filtered BC) suffices here: {gain}."
+    found = told(tmp_path / "bc", rbve=(0.7, 0.8), bc=(0.2, 0.3), filtered_bc=(0.1, 0.1))
+    assert found.startswith(
+        "Choose R-BVE here: it returns 0.50 [0.50, 0.50] more than cloning (BC)"
+    )
+
+
 def test_without_cloning_or_a_second_dataset_nothing_is_said(tmp_path):
-    assert told(tmp_path / "none", rbve=(0.1, 0.2), filtered_bc=(0.1, 0.2)) is None
+    assert told(tmp_path / "none", rbve=(0.1, 0.2), dqn=(0.1, 0.2)) is None
     assert told(tmp_path / "one", rbve=(0.1,), bc=(0.2,)) is None
     assert told(tmp_path / "alone", bc=(0.2, 0.3)) is None

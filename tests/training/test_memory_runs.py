@@ -250,7 +250,7 @@ def test_real_lab_episodes_train(tmp_path: Path) -> None:
     picked = table.columns[0].pick(np.array([1]))
     assert picked.frames.shape == (1, 181, 72, 96, 3)
     numbers = picked.numbers[0]
-    trains = sequences.NUMBERS.column(numbers, "trains") & picked.own[0]
+    trains = sequences.NUMBERS.column(numbers, "weight") > 0
     found = sequences.NUMBERS.column(numbers, "g")[trains]
     assert len(found) == 179  # the last decision before a truncation has no pair
     (file,) = (file for file in (Path(SAMPLES) / "dmlab").rglob("*") if file.is_file())

@@ -45,7 +45,7 @@ def test_every_decision_is_trained_on_once(data: Dataset) -> None:
         columns = table.columns[0]
         rows, _ = columns.rows_of(np.arange(len(columns.items)))
         picked = columns.pick(np.arange(len(columns.items)))
-        weight = sequences.NUMBERS.column(picked.numbers, "trains") & picked.own
+        weight = sequences.NUMBERS.column(picked.numbers, "weight")
         counts = np.bincount(rows[weight > 0], minlength=len(data.action))
         wanted = [row in decisions(data, pair=True) for row in range(len(data.action))]
         np.testing.assert_array_equal(counts, np.array(wanted, int))

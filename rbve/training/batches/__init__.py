@@ -43,7 +43,6 @@ class Picked(NamedTuple):
     frames: Any  # uint8 or float32: (B, 2, stack, ...) of s and s', of sequences (B, L, ...)
     numbers: Any  # (B, ...) int32, Packed
     legal: Any  # (B, 2, A) bool, of sequences (B, L, A); None without masks
-    own: Any = None  # of sequences (B, L) bool: the row is trained on in this one, if at all
 
 
 class Store(NamedTuple):
@@ -68,6 +67,10 @@ class Packed:
     def __len__(self) -> int:
         return len(self._types)
 
+    def place(self, name: str) -> int:
+        """Of a column in the array."""
+        return list(self._types).index(name)
+
     def pack(self, **columns: Any) -> np.ndarray:
         """(N,) arrays or single numbers to (N, len) int32; columns left out are 0."""
         if unknown := columns.keys() - self._types.keys():
@@ -91,7 +94,7 @@ class Packed:
 
     def column(self, packed: np.ndarray, name: str) -> np.ndarray:
         """One column (...) on the host."""
-        place, kind = list(self._types).index(name), self._types[name]
+        place, kind = self.place(name), self._types[name]
         values = np.ascontiguousarray(packed[..., place])
         return values.view(np.float32) if kind == np.float32 else values.astype(kind)
 

@@ -35,8 +35,9 @@ NUMBERS = Packed(
     next_action=np.int32,
     has_next_action=np.bool_,
     g=np.float32,
-    trains=np.bool_,  # there is one to train on
+    weight=np.float32,  # 1: there is one to train on
 )
+_WEIGHT = NUMBERS.place("weight")
 
 
 class SequencePlan(NamedTuple):
@@ -73,7 +74,6 @@ class SequenceItems:
             jnp.zeros((*lead, *self.obs_shape), jnp.uint8 if self.pixels else jnp.float32),
             jnp.zeros((*lead, len(NUMBERS)), jnp.int32),
             jnp.ones((*lead, self.actions), bool) if self.masked else None,
-            jnp.ones(lead, bool),
         )
 
     def fetch(self, store: Store, index: Array) -> Picked:
@@ -84,8 +84,10 @@ class SequenceItems:
         def slices(column: Array) -> Array:
             return jax.vmap(lambda row: jax.lax.dynamic_slice_in_dim(column, row, self.rows))(first)
 
-        picked = Picked(store.frames, store.numbers, store.legal)
-        return jax.tree.map(slices, picked)._replace(own=own)
+        picked = jax.tree.map(slices, Picked(store.frames, store.numbers, store.legal))
+        # Among the numbers, not beside them: XLA sums in an order that depends on what it fuses
+        # with the sum, and a weight computed there would change the last bit of losses.
+        return picked._replace(numbers=picked.numbers.at[..., _WEIGHT].multiply(own))
 
     def _trained(self, column: Array) -> Array:
         """Rows of a column (L, B) that are trained on, or padding."""
@@ -102,7 +104,7 @@ class SequenceItems:
 
     def batch(self, picked: Picked, g_scale: Array) -> Batch:
         steps, named = self._steps(picked)
-        trains = self._trained(named["trains"] & picked.own.T)
+        trains = self._trained(named["weight"]) > 0
         goes_on = trains & ~self._trained(named["first"])  # from the step before
         follows = trains & jnp.pad(goes_on[1:], ((0, 1), (0, 0)))
         legal = next_legal = None
@@ -115,7 +117,6 @@ class SequenceItems:
         return Batch(
             **{name: self._trained(named[name]).reshape(-1) for name in known},
             g_scale=g_scale,
-            weight=trains.reshape(-1).astype(jnp.float32),
             legal=legal,
             next_legal=next_legal,
             follows=follows,
@@ -153,7 +154,7 @@ class _SequenceColumns:
 
     @property
     def g(self) -> np.ndarray:
-        return NUMBERS.column(self.numbers, "g")[NUMBERS.column(self.numbers, "trains")]
+        return NUMBERS.column(self.numbers, "g")[NUMBERS.column(self.numbers, "weight") > 0]
 
     @property
     def nbytes(self) -> int:
@@ -174,11 +175,12 @@ class _SequenceColumns:
         rows, own = self.rows_of(index)
         frames = seen(self.dataset, rows.reshape(-1))
         legal = self.dataset.legal
+        numbers = self.numbers[rows]
+        numbers[..., _WEIGHT] *= own
         return Picked(
             frames.reshape(*rows.shape, *frames.shape[1:]),
-            self.numbers[rows],
+            numbers,
             None if legal is None else legal[rows],
-            own,
         )
 
     def store(self) -> Store:
@@ -235,8 +237,8 @@ def sequence_columns(
         last_reward=np.where(first, 0, np.roll(data.reward, 1)),
         first=first,
     )
-    numbers[row] += NUMBERS.pack(**columns, steps=next_row - row, trains=True)
-    trains = NUMBERS.column(numbers, "trains")
+    numbers[row] += NUMBERS.pack(**columns, steps=next_row - row, weight=1)
+    trains = NUMBERS.column(numbers, "weight") > 0
     if not trains.any():
         raise ValueError(
             "no transition can be trained on: every episode is one truncated step without a next "
