@@ -24,6 +24,7 @@ def command(
     noise: tuple[float, ...] = (),
     env: tuple[str, ...] = (),
     packed: Path | None = None,
+    part: Literal["all", "ordinary", "longer"] = "all",
     executor: ExecutorName = DEFAULT,
 ) -> None:
     """Run experiments of the paper, or your own: record, train, evaluate; then `rbve report OUT`.
@@ -39,6 +40,8 @@ def command(
         env: Record and train in these environments now, and in the others another time.
         packed: Results that `rbve pack` kept: what is finished there is neither recorded nor
             trained again. `rbve pack PACKED OUT --out PACKED` then adds what is new.
+        part: Runs of the usual length, or those three times as long (on the first recording of
+            each kind of data) that tell whether the usual length suffices; desk and paper scale.
     """
     from rbve import backend
     from rbve.files import locked
@@ -57,13 +60,13 @@ def command(
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out}: is a file; give a folder with --out")
     for asked in trained.values():
-        study.check(study.part(asked, env), study.scale_named(scale))
+        study.check(study.in_envs(asked, env), study.scale_named(scale))
     with locked(out):
         for each, experiment in loaded.items():
             if isinstance(experiment, experiments.Theory):
                 _run_theory(each, experiment, scale, out / "theory" / each)
         if trained:
-            _run_study(trained, scale, out, executor, packed, env)
+            _run_study(trained, scale, out, executor, packed, env, part)
     _console.tell(f"done: `rbve report {out} --out {out.name}.html` shows it")
 
 
@@ -90,6 +93,7 @@ def _run_study(
     executor: str,
     packed: Path | None,
     envs: tuple[str, ...],
+    part: Literal["all", "ordinary", "longer"],
 ) -> None:
     from rbve.audit.verdict import counted
     from rbve.data.manifest import is_recorded
@@ -101,20 +105,21 @@ def _run_study(
     kept = results.kept(packed) if packed else study.NOTHING
     for name, experiment in chosen.items():
         _console.show_notes(results.changes(out, name, experiment))
-    parts = [study.part(each, envs) for each in chosen.values()]
-    recordings = study.recordings(parts, size, out, kept)
+    chosen_parts = [study.in_envs(each, envs) for each in chosen.values()]
+    recordings = study.recordings(chosen_parts, size, out, kept, part)
     missing = [each for each in recordings if not is_recorded(each.folder(out))]
     with _console.bar(f"recording {counted(len(missing), 'dataset')}", len(missing), "") as bar:
-        needless = study.needless(parts, size, out)
+        needless = study.needless(chosen_parts, size, out)
         study.record_all(recordings, out, lambda each, *more: bar.advance(*more), needless)
     with _console.bar("auditing the data", len(recordings), "datasets") as bar:
         audits.write_audits(out, lambda recording: bar.advance(1, None))
     frames.write_strips(out)
+    asked = {"ordinary": (study.jobs,), "longer": (study.longer_jobs,)}
     jobs = {
         job.id: job
         for each in chosen.values()
-        for ask in (study.jobs, study.longer_jobs)
-        for job in ask(each, size, out, kept)
+        for plan in asked.get(part, (study.jobs, study.longer_jobs))
+        for job in plan(each, size, out, kept)
     }
     for name, experiment in chosen.items():
         for env, reason in study.left_out(experiment, size, out).items():
@@ -125,4 +130,4 @@ def _run_study(
     left = [job for job in due if not is_finished(out / "runs" / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
-        study.run(chosen, size, out, bar.trained, executor, kept, envs)
+        study.run(chosen, size, out, bar.trained, executor, kept, envs, part)

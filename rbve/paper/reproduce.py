@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from rbve import envs
 from rbve.behaviours import r2d2_options
@@ -31,6 +31,7 @@ from rbve.training.run import Progress
 
 _SLOW = {"iqn": 0, "rem": 1, "bcq": 2}  # begun first, so that no core waits for them at the end
 NOTHING = Kept()
+Part = Literal["all", "ordinary", "longer"]  # of the runs; longer ones tell whether sizes suffice
 _LEARNING_RATE = 3e-4  # where a method says none (the paper's largest)
 
 
@@ -55,7 +56,7 @@ def check(experiment: Experiment, scale: Scale) -> None:
         raise
 
 
-def part(experiment: Experiment, envs: Collection[str]) -> Experiment:
+def in_envs(experiment: Experiment, envs: Collection[str]) -> Experiment:
     """The same in some of its environments; in all where none is named.
 
     Raises:
@@ -69,18 +70,22 @@ def part(experiment: Experiment, envs: Collection[str]) -> Experiment:
 
 
 def recordings(
-    experiments: Sequence[Experiment], scale: Scale, out: Path = Path(), kept: Kept = NOTHING
+    experiments: Sequence[Experiment],
+    scale: Scale,
+    out: Path = Path(),
+    kept: Kept = NOTHING,
+    part: Part = "all",
 ) -> list[Recording]:
     """All datasets needed, each once; those that others build on first, then the longest.
 
     First seeds come before the others: they may show that those are needless. So are those of
-    which every run is among the packed ones.
+    which every run is among the packed ones. Longer runs alone need the first seed's.
     """
     wanted = {
         each
         for experiment in experiments
         for data in experiment.data
-        for seed in range(experiment.at(scale).datasets)
+        for seed in range(1 if part == "longer" else experiment.at(scale).datasets)
         for own in [recording(data, experiment.at(scale), seed)]
         if not _is_spared(experiment, data, scale, seed, out, kept)
         for each in (own, own.online)
@@ -175,7 +180,7 @@ def longer_jobs(
     experiment: Experiment, scale: Scale, out: Path, kept: Kept = NOTHING
 ) -> list[Spec]:
     """Those that tell whether `steps` suffice: on the first dataset of each kind, each method's
-    first setting with more updates, evaluated as many times; all else is as in jobs()."""
+    first setting with more updates. All else is as in jobs(), so they begin with the same ones."""
     sized = experiment.at(scale)
     if not sized.longer:
         return []
@@ -184,7 +189,7 @@ def longer_jobs(
 
 
 def _longer(job: Spec, scale: Scale) -> Spec:
-    return job.varied(steps=scale.longer * job.steps, every=scale.longer * job.evaluation.every)
+    return job.varied(steps=scale.longer * job.steps)
 
 
 def _planned(
@@ -345,6 +350,7 @@ def run(
     executor: str = DEFAULT,
     kept: Kept = NOTHING,
     envs: Collection[str] = (),
+    part: Part = "all",
 ) -> list[Path]:
     """Train every job of every experiment once, but those among the packed ones, in the
     environments named or in all; returns the folders of their rows."""
@@ -360,8 +366,8 @@ def run(
             outline=experiment.outline if experiment.file else None,
         )
         write_listed(out, name, known)
-        base += unfinished(mine, kept, envs)
-        longer += unfinished(more, kept, envs)
+        base += unfinished(mine, kept, envs) if part != "longer" else []
+        longer += unfinished(more, kept, envs) if part != "ordinary" else []
     slow_first = partial(sorted, key=lambda job: _SLOW.get(job.algorithm, len(_SLOW)))
     # Longer ones last: without the others they tell nothing.
     ordered = [*slow_first(base), *slow_first(longer)]

@@ -164,19 +164,30 @@ def _audits_of(studies: Sequence[Path], used: Set[str]) -> dict[str, Summary]:
 
 
 def pack(studies: Sequence[Path], out: Path) -> Packed:
-    """Of studies, packed ones too, into one folder; the last one that has an experiment counts.
+    """Of studies, packed ones too, into one folder; the last one that has an experiment counts, or
+    of its ordinary and of its longer runs the last one that finished any.
 
     Rows last: a folder with rows is complete. `out` may be among the studies.
     """
-    lists = {name: content for study in studies for name, content in _experiments([study])}
+    runs: list[Run] = []
+    done: dict[str, Run] = {}
+    lists: dict[str, dict[str, Any]] = {}
+    for study in (each for each in studies if listed([each])):
+        own = rows.find([study])
+        finished = {run.job: run for run in own if is_finished(run)}
+        for name, content in _experiments([study]):
+            for part in ("jobs", "longer") if name in lists else ():
+                if finished.keys().isdisjoint(content.get(part, ())):
+                    content[part] = lists[name].get(part, [])
+            lists[name] = content
+        runs += own
+        done |= finished
     wanted = {job for each in lists.values() for job in (*each["jobs"], *each.get("longer", ()))}
     theory = {name: runs for study in studies for name, runs in theory_runs([study]).items()}
     if not wanted and not theory:
         words = ", ".join(map(str, studies))
         raise ValueError(f"{words}: no study; make one with `rbve reproduce ... --out STUDY`")
-    runs = rows.find([each for each in studies if listed([each])]) if wanted else []
-    finished = [run for run in runs if run.job in wanted and is_finished(run)]
-    kept = [_without_place(run) for run in {run.job: run for run in finished}.values()]
+    kept = [_without_place(run) for job, run in done.items() if job in wanted]
     audits = _audits_of(studies, {run.spec["data"].get("fingerprint") for run in kept})
     for name, mine in theory.items():
         rows.pack(mine, out / THEORY / name / _PACKED_THEORY)
@@ -190,4 +201,5 @@ def pack(studies: Sequence[Path], out: Path) -> Packed:
         write_json(out / AUDITS, audits)
     if kept:
         rows.pack(kept, out / rows.PACKED)
-    return Packed(len(kept), len(runs) - len(finished), sum(map(len, theory.values())))
+    left = sum(run.job not in wanted or not is_finished(run) for run in runs)
+    return Packed(len(kept), left, sum(map(len, theory.values())))

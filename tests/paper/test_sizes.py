@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.reports import embedded_table
 from support.studies import longer, scored, steady, write_study
 
 from rbve.paper import experiments
@@ -23,7 +24,7 @@ from rbve.paper.judging import _rules as rules
 from rbve.paper.judging._effects import Pick, Quantity
 from rbve.paper.judging.sizes import judged
 from rbve.paper.report import write_report
-from rbve.paper.results import pack
+from rbve.paper.results import listed, pack
 from rbve.report import statistics
 from rbve.rows import find
 
@@ -144,10 +145,11 @@ def test_an_order_that_turns_over_later_is_under_trained() -> None:
     found = judged(BETTER, OURS + THEIRS, late)
     assert found.verdict == "under-trained"
     assert found.measured.endswith(
-        "reproduced at this size, but in the run 3 times as long DDQN turns over, from +40 to −35 "
+        "reproduced at this size, but in the run 3 times as long DDQN turns over, from +5 to −35 "
         "on one recording"
     )
-    against = judged(BETTER, trained("bve", still(0, 1, 2, 3)) + THEIRS, KEPT)
+    rises = trained("bve", [[0.0] * 3 + [70.0] * 7]) + trained("dqn", still(25))
+    against = judged(BETTER, trained("bve", still(0, 1, 2, 3)) + THEIRS, rises)
     assert "not reproduced at this size, but" in against.measured
 
 
@@ -161,7 +163,7 @@ def test_turning_over_is_more_than_noise() -> None:
     assert verdict([-30, -30, 1]) == "reproduced"  # not at every evaluation
 
 
-def test_the_longer_run_is_set_beside_its_own_recording_and_setting() -> None:
+def test_the_longer_run_is_set_beside_its_own_first_third() -> None:
     # On recording 0 the order is the other way than on average, and stays so.
     ours = trained("bve", still(10, 61, 62, 63))
     stays = trained("bve", still(12)) + trained("dqn", still(40))
@@ -178,14 +180,16 @@ def test_similar_scores_that_part_are_under_trained() -> None:
     rule = rules.similar(A, {"DDQN": B}, everywhere, 10)
     near = OURS + trained("dqn", still(58, 59, 60, 61))
     for gap, verdict in ((4, "reproduced"), (14, "reproduced"), (16, "under-trained")):
-        apart = trained("bve", still(60 + gap)) + trained("dqn", still(60))
+        apart = trained("bve", [[62.0] * 3 + [60.0 + gap] * 7]) + trained("dqn", still(60))
         assert judged(rule, near, apart).verdict == verdict
 
 
 def test_a_level_that_is_lost_later_is_under_trained() -> None:
     rule = rules.reaches({"BVE": A}, everywhere, 50)
     assert judged(rule, OURS, trained("bve", still(80))).verdict == "reproduced"
-    assert judged(rule, OURS, trained("bve", still(40))).verdict == "under-trained"
+    lost = trained("bve", [[60.0] * 3 + [40.0] * 7])
+    assert judged(rule, OURS, lost).verdict == "under-trained"
+    assert judged(rule, OURS, trained("bve", still(40))).verdict == "reproduced"  # as it was before
 
 
 def test_values_that_run_away_need_not_be_flat() -> None:
@@ -211,7 +215,7 @@ def test_values_that_run_away_need_not_be_flat() -> None:
     stays = run("bve", [1.0] * 10, 1) + run("dqn", away, 1)
     assert judged(rule, found, stays).verdict == "reproduced"
     # That errors keep their order is for the longer run.
-    turned = run("bve", [1e12] * 10, 1) + run("dqn", away, 1)
+    turned = run("bve", [1.0] * 3 + [1e12] * 7, 1) + run("dqn", away, 1)
     assert judged(rule, found, turned).verdict == "under-trained"
 
 
@@ -270,7 +274,7 @@ def test_longer_runs_tell_of_sizes_and_of_nothing_else(tmp_path: Path) -> None:
         assert held.longer == {run.job for run in more}
     page = write_report([kept], tmp_path / "page.html").read_text()
     assert "8 runs, 2 longer ones that tell whether these were long enough." in page
-    assert "bsuite (longer)" in page
+    assert "bsuite (longer)" in json.dumps(embedded_table(page, "all-runs"))
     figures = tmp_path / "page-figures"
     lines = csv.DictReader(io.StringIO((figures / "sizes.csv").read_text()))
     (line,) = (row for row in lines if row["claim"] == TEXT)
@@ -305,13 +309,42 @@ def test_a_study_trains_the_first_setting_longer_on_the_first_recording(tmp_path
     assert (len(known["jobs"]), len(known["longer"])) == (12, 4)
     ordinary = {job.id: job for job in study.jobs(SMALL, TINY, tmp_path)}
     for job in study.longer_jobs(SMALL, TINY, tmp_path):
-        assert (job.steps, job.evaluation.every, job.data.keep_seed) == (24, 12, 0)
-        # But for its length it is one of the others, target period and all.
-        assert job.varied(steps=8, every=4).id in ordinary
+        assert (job.steps, job.evaluation.every, job.data.keep_seed) == (24, 4, 0)
+        # But for its length it is one of the others, target period and all ...
+        twin = job.varied(steps=8).id
+        assert twin in ordinary
+        # ... and so it begins with the other's evaluations.
+        curves = [
+            [row for row in runs[each].rows if row.metric == "return" and row.step <= 8]
+            for each in (twin, job.id)
+        ]
+        assert curves[0] == curves[1] != []
         assert job.algorithm == "bc" or job.optimiser.learning_rate == 1e-3
     evaluated = finals(runs[job] for job in known["longer"])
-    assert {tuple(share for share, _ in each.evaluations) for each in evaluated} == {(0.5, 1.0)}
+    shares = {tuple(round(6 * share) for share, _ in each.evaluations) for each in evaluated}
+    assert shares == {(1, 2, 3, 4, 5, 6)}
     assert study.longer_jobs(SMALL, replace(TINY, longer=0), tmp_path) == []
+
+
+def test_longer_runs_alone_join_what_was_packed_before(tmp_path: Path) -> None:
+    before, more, kept = tmp_path / "before", tmp_path / "more", tmp_path / "kept"
+    ordinary = replace(TINY, longer=0)
+    study.record_all(study.recordings([SMALL], ordinary), before)
+    study.run({"small": SMALL}, ordinary, before)
+    pack([before], kept)
+
+    wanted = study.recordings([SMALL], TINY, more, part="longer")
+    assert [each.seed for each in wanted] == [0]
+    study.record_all(wanted, more)
+    study.run({"small": SMALL}, TINY, more, part="longer")
+    assert len(find([more / "runs"])) == 4
+    pack([kept, more], kept)
+    held = listed([kept])["small"]
+    assert held.jobs == listed([before])["small"].jobs
+    assert held.longer == listed([more])["small"].longer
+    assert {run.job for run in find([kept])} == held.jobs | held.longer
+    assert len(held.jobs) == 12
+    assert len(held.longer) == 4
 
 
 @pytest.mark.parametrize("name", ["bsuite", "minatar", "memory"])

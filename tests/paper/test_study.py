@@ -223,7 +223,7 @@ def test_what_is_packed_is_neither_recorded_nor_trained_again(
     out = Path("study")
     assert study.recordings([CATCH], TINY, out, kept) == []
     assert study.run({"catch": CATCH}, TINY, out, kept=kept) == []
-    assert results.jobs_of([out]) == results.jobs_of([done])
+    assert results.listed([out]) == results.listed([done])
 
     # One run is missing: its recording, and those it builds on, are needed again.
     lost = next(run for run in rows.find([done]) if run.spec["data"]["path"].endswith("0.25/1"))
@@ -248,11 +248,11 @@ def test_packed_runs_of_another_scale_spare_nothing(done: Path, tmp_path: Path) 
 def test_a_part_of_a_study(done: Path) -> None:
     everything = experiments.load("bsuite")
     assert isinstance(everything, Experiment)
-    part = study.part(everything, ("cartpole", "elsewhere"))
+    part = study.in_envs(everything, ("cartpole", "elsewhere"))
     assert {data.env for data in part.data} == {"cartpole"}
-    assert study.part(everything, ()) == everything
+    assert study.in_envs(everything, ()) == everything
     with pytest.raises(ValueError, match="--env: pong is not among catch, cartpole, mountain_car"):
-        study.part(everything, ("pong",))
+        study.in_envs(everything, ("pong",))
     jobs = study.jobs(CATCH, TINY, done)
     assert study.unfinished(jobs, study.NOTHING, ("catch",)) == jobs
     assert study.unfinished(jobs, study.NOTHING, ("cartpole",)) == []
