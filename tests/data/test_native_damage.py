@@ -263,8 +263,16 @@ def test_malformed_provenance_is_refused(tmp_path: Path, name: str) -> None:
         )
         with pytest.raises(ValueError, match=rf"manifest\.json: .* {name} must be"):
             load(tmp_path / "native")
+        with pytest.raises(ValueError, match=rf"data\.npz: .* {name} must be"):
+            write(data, tmp_path / "data.npz")
+        write(Dataset.from_episodes([numbered(0)], 3, PROVENANCE), tmp_path / "data.npz")
+        with np.load(tmp_path / "data.npz") as held:
+            columns = dict(held)
+        meta = {**json.loads(columns["meta"].tobytes()), "provenance": provenance}
+        columns["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
+        np.savez(tmp_path / "data.npz", **columns)
+        write(data, tmp_path / "data.parquet")
         for file in ("data.npz", "data.parquet"):
-            write(data, tmp_path / file)
             with pytest.raises(ValueError, match=rf"{file}: .* {name} must be"):
                 load(tmp_path / file)
             (tmp_path / file).unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,6 +97,10 @@ def test_a_level_counts_if_all_its_recorders_came_half_way(
         best = experiment.best[env]
         recorded(tmp_path, env, 0, 0.51 * best)
         recorded(tmp_path, env, 1, 0.49 * best if env == "collect:few" else best)
+    for data in experiment.data:  # an expert's recording lies beside its agent's
+        own = study.recording(data, experiment.at(desk), 0)
+        if own != own.online:
+            shutil.copytree(own.online.folder(tmp_path), own.folder(tmp_path))
     found = {job.evaluation.env for job in study.jobs(experiment, desk, tmp_path)}
     # Experts' data goes by the agent they come from.
     assert found == {env for env in levels if env != "collect:few"}
@@ -126,8 +131,10 @@ def test_a_level_that_one_agent_did_not_learn_is_not_recorded_further(
             learned = each.env == "memory_len:10" or (each.env, each.seed) == ("collect:few", 0)
             recorded(out, each.env, each.seed, both[0].best[each.env] if learned else 0.0)
 
-    monkeypatch.setattr(study, "record_one", record)
-    monkeypatch.setattr(study, "on_all_devices", lambda one, all_: [one(e) for e in all_])
+    monkeypatch.setattr("rbve.paper.recordings.record_one", record)
+    monkeypatch.setattr(
+        "rbve.paper.recordings.on_all_devices", lambda one, all_: [one(e) for e in all_]
+    )
     told: list[float] = []
     wanted = study.recordings(both, desk)
     study.record_all(

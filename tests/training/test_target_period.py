@@ -56,6 +56,7 @@ def test_studies_keep_theirs() -> None:
         (10_000, 12),
         (50_000, 62),
         (100_000, 125),
+        (100_000, 250),  # MinAtar says its own
         (2_000_000, 2500),
     ]
     assert [(each.steps, default_period(each.steps)) for each in demo.PROBLEMS] == [

@@ -27,7 +27,7 @@ from rbve.report.statistics import Interval
 Verdict = Literal["reproduced", "partly", "not reproduced", "under-trained", "not run"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 POINTS = 5.0  # of normalised score that count as no difference
-ENOUGH = 4  # datasets of a kind; with fewer hardly anything is known of their spread
+ENOUGH = 3  # datasets of a kind; of two hardly anything is known of their spread
 
 
 class Size(NamedTuple):
