@@ -20,6 +20,10 @@ STEPS, EVERY, PERIOD = 300, 70, 45
 STOP = 140  # neither a multiple of the target period nor of the drawn blocks
 
 
+# Algorithms of the fast tier: between them every head and every kind of target.
+FAST = {"bc", "bcq", "iqn", "mc", "rbve", "rem"}
+
+
 class Stopped(Exception):
     pass
 
@@ -44,14 +48,20 @@ def assert_same_folder(one: Path, other: Path) -> None:
     assert (one / rows.FILE).read_bytes() == (other / rows.FILE).read_bytes()
 
 
+def test_the_fast_tier_has_every_head_and_target() -> None:
+    every = {name: algorithms.load(name) for name in algorithms.names()}
+    for kind in ("head", "bootstrap"):
+        fast = {getattr(every[name], kind) for name in FAST}
+        assert fast == {getattr(each, kind) for each in every.values()}
+
+
 def test_the_numbers_do_not_align() -> None:
     assert STOP % EVERY == 0
     assert all(STOP % other for other in (PERIOD, DRAWS))
     assert STEPS % EVERY
 
 
-# One of each head, and of each kind of target.
-@pytest.mark.parametrize("name", fast_and_slow(algorithms.names(), {"bcq", "iqn", "rbve"}))
+@pytest.mark.parametrize("name", fast_and_slow(algorithms.names(), FAST))
 def test_resumed_equals_uninterrupted(
     name: str, catch: Dataset, small_job: Callable[..., Spec], tmp_path: Path
 ) -> None:
