@@ -14,10 +14,10 @@ demo: $(READY)
 test: lint
 	$(PYTEST) -m "not slow" tests
 
-# Stress, emulators, every figure: what takes longer than a change is worth waiting for. Compiled as
-# users have it, where tests/conftest.py has the fast tier compile without optimisation.
+# Stress, emulators, every figure: what takes longer than a change is worth waiting for. Compiled
+# by XLA's usual emitters with little optimisation, where tests/conftest.py chooses the quickest.
 test-slow: $(READY)
-	XLA_FLAGS= $(PYTEST) -m slow tests
+	XLA_FLAGS=--xla_backend_optimization_level=1 $(PYTEST) -m slow tests
 
 # Which lines of each folder the fast tier runs; processes that tests start are not counted.
 coverage: $(READY)
