@@ -21,7 +21,7 @@ STOP = 140  # neither a multiple of the target period nor of the drawn blocks
 
 
 # Algorithms of the fast tier: between them every head and every kind of target.
-FAST = {"bc", "bcq", "iqn", "mc", "rbve", "rem"}
+FAST = {"bc", "bcq", "iql", "iqn", "mc", "qr_cql", "rbve", "rem"}
 
 
 class Stopped(Exception):
