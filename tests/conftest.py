@@ -19,7 +19,7 @@ from rbve import backend
 
 # Tests make the same small programs again and again, here and in processes they start.
 os.environ.setdefault(backend.MIN_COMPILE_TIME, "0.05")
-# Most of their time is compilation: so compiled, a small training takes 3 s of CPU, not 8.
+# Most of their time is compilation, and this takes much of it away.
 QUICK_TO_COMPILE = (
     "--xla_backend_optimization_level=0",
     "--xla_cpu_use_fusion_emitters=false",

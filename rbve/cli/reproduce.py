@@ -59,6 +59,10 @@ def command(
         raise ValueError(f"--noise is for experiments with data; {', '.join(loaded)} needs none")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out}: is a file; give a folder with --out")
+    if part == "longer" and not any(
+        each.at(study.scale_named(scale)).longer for each in trained.values()
+    ):
+        raise ValueError(f"--part longer: there are none at --scale {scale}; use desk or paper")
     for asked in trained.values():
         study.check(study.in_envs(asked, env), study.scale_named(scale))
     with locked(out):

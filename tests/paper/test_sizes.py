@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cli import run
 from support.reports import embedded_table
 from support.studies import longer, scored, steady, write_study
 
@@ -353,3 +354,10 @@ def test_every_scale_but_quick_asks_whether_it_is_long_enough(name: str) -> None
     assert isinstance(experiment, Experiment)
     times = {scale: experiment.at(size).longer for scale, size in experiments.SCALES.items()}
     assert times == {"quick": 0, "desk": 3, "paper": 3}
+
+
+def test_a_scale_without_longer_runs_says_so(tmp_path: Path) -> None:
+    ended = run("reproduce", "bsuite", "--part", "longer", "--out", tmp_path / "study")
+    assert ended.code == 2
+    assert "--part longer: there are none at --scale quick" in ended.err
+    assert not (tmp_path / "study").exists()
