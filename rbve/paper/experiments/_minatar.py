@@ -2,9 +2,9 @@
 
 A recording is the 1,000,000 steps of an online DQN while it learns, and methods see all of it
 unless an experiment asks for less. Updates take batches of 32 (MinAtar's own) and the target
-network is copied every 250. Settings are tuned on one recording of breakout (minatar_tuning) and
-held for the other games, as the paper does with its nine games. A game counts only if every agent
-that recorded it ends at three times the random policy's return.
+network is copied every 250. Every method has the first setting of its sweep on every game; none
+was tuned on boards. A game counts only if every agent that recorded it ends at three times the
+random policy's return.
 """
 
 from dataclasses import replace
