@@ -132,7 +132,7 @@ def choose(asked: Asked, plan: RecordingPlan) -> Behaviour:
     presets: dict[str, str] = {}
     for kind in files:
         presets |= getattr(kind, "PRESETS", {})
-    if plan.env_name is None and (preset or policy in ("online", "r2d2", "script")):
+    if plan.env_name is None and (preset or policy in ("online", "r2d2", "script", "clinicians")):
         raise ValueError(
             f"{policy!r} plays environments by name, and this is an object; give policy='uniform', "
             "a Policy or a function"
@@ -148,8 +148,8 @@ def choose(asked: Asked, plan: RecordingPlan) -> Behaviour:
     learns, behaviour = next((each for each in behaviours if each[1] is not None), (False, None))
     if behaviour is None:
         raise ValueError(
-            "policy is 'online', 'r2d2', 'uniform', 'script', a Policy, its file or a function; "
-            f"got {policy!r}"
+            "policy is 'online', 'r2d2', 'uniform', 'script', 'clinicians', a Policy, its file or "
+            f"a function; got {policy!r}"
         )
     if plan.epsilon and (learns or policy in ("uniform", None)):
         raise ValueError("epsilon belongs to a saved policy or a script; name it with policy")

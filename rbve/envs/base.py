@@ -7,6 +7,7 @@ follows, `truncated` that a limit cut the episode while value would have continu
 import functools
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -49,6 +50,24 @@ class Env(NamedTuple):
     reset: Callable[[Array], tuple[State, Array]]  # key -> state, obs
     step: Callable[[State, Array, Array], tuple[State, Step]]  # state, action, key
     legal: Callable[[State], Array] | None = None  # state -> (A,) bool; None = all, always
+
+
+@dataclass(frozen=True, eq=False)
+class MDP:
+    """An environment of S states and A actions in full, for exact values (evaluation/exact.py)."""
+
+    transition: np.ndarray  # (S, A, S) float64: P(s' | s, a)
+    reward: np.ndarray  # (S, A, S), or what broadcasts to it: of the step from s to s' by a
+    start: np.ndarray  # (S,) probability that an episode begins there
+    terminal: np.ndarray  # (S,) bool: no value follows
+    legal: np.ndarray | None = None  # (S, A) bool; None = all, everywhere
+    gamma: float = 1.0
+
+    @functools.cached_property
+    def expected_reward(self) -> np.ndarray:
+        """(S, A): Σ_s' P(s' | s, a) r(s, a, s'); 0 where the episode is over."""
+        reward = np.broadcast_to(self.reward, self.transition.shape)
+        return np.einsum("sat,sat->sa", self.transition, reward) * ~self.terminal[:, None]
 
 
 def check_noise(epsilon: float) -> None:

@@ -1,4 +1,4 @@
-"""Object collection seen from within: 'collect:many' and 'collect:few'.
+"""Object collection seen from within: 'collect:many', 'few', 'rare' and 'crowded'.
 
 Stands in for DeepMind Lab's explore_object_rewards_many and _few. A room of 9 × 9 cells holds
 equally many objects of two kinds, one that pays and one that costs. Most of the room is out of
@@ -13,7 +13,8 @@ sight, so where things were, and where the agent has looked in vain, has to be r
     end        after 120 steps (many) or 90 (few), as many as the Lab's levels have seconds:
                a truncation
 
-many: 8 objects of each kind. few: 3.
+many: 8 objects of each kind. few: 3. Harder, and of no level of the Lab: rare, 1, which has to be
+searched for again and again in 180 steps; crowded, 24, between which there is hardly a way in 120.
 """
 
 import functools
@@ -39,7 +40,12 @@ class _Level(NamedTuple):
     max_steps: int
 
 
-_LEVELS = {"many": _Level(8, 120), "few": _Level(3, 90)}
+_LEVELS = {
+    "many": _Level(8, 120),
+    "few": _Level(3, 90),
+    "rare": _Level(1, 180),
+    "crowded": _Level(24, 120),
+}
 
 
 class State(NamedTuple):
@@ -117,7 +123,8 @@ def step(level: _Level, state: State, action: Array, key: Array) -> tuple[State,
 @functools.cache  # the same level gives the identical functions, so that compiled code is shared
 def make(level: str = "many") -> Env:
     if level not in _LEVELS:
-        raise ValueError(f"collect has no level '{level}'; write 'collect:many' or 'collect:few'")
+        names = ", ".join(f"'collect:{name}'" for name in _LEVELS)
+        raise ValueError(f"collect has no level '{level}'; write one of {names}")
     functions = functools.partial(reset, _LEVELS[level]), functools.partial(step, _LEVELS[level])
     shape, steps = (_VIEW, _VIEW, 3), _LEVELS[level].max_steps
     return Env(f"collect:{level}", shape, _ACTIONS, steps, *functions)

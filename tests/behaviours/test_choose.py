@@ -51,6 +51,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 
 def asked_for(kind: str, policy: Policy) -> Asked:
     others = {"uniform": "uniform", "script": "script", "function": first_action}
+    others |= {"clinicians": "clinicians"}
     return Asked({**BY_NAME, **others, "saved_policy": policy}[kind], PRESET.get(kind))
 
 
@@ -60,7 +61,7 @@ KINDS = [module.__name__.rpartition(".")[2] for module in all_kinds()]
 def test_which_there_are() -> None:
     assert set(KINDS) == {
         "online_dqn", "online_dqn_host", "online_r2d2", "saved_policy", "script", "uniform",
-        "function",
+        "function", "clinicians",
     }  # fmt: skip
 
 
@@ -79,6 +80,10 @@ def test_every_file_keeps_the_contract(kind: str, policy: Policy, tmp_path: Path
     assert behaviour == module.claim(asked)
     if kind == "script":  # scripts play consoles
         with pytest.raises(ValueError, match="no script plays catch"):
+            record(behaviour, plan)
+        return
+    if kind == "clinicians":  # recorded in tests/evaluation/test_exact.py
+        with pytest.raises(ValueError, match="plays icu_sepsis; got catch"):
             record(behaviour, plan)
         return
     if kind in SMALL:

@@ -66,7 +66,7 @@ def test_levels_that_pay_once_are_looked_about_in_first() -> None:
     assert (grid.gamma, grid.steps_per_update, grid.learning_rate) == (0.97, 16, 5e-4)
     assert (grid.rows, grid.burn_in * grid.chunk, grid.memory, grid.n_step) == (60, 20, 64, 5)
     rooms = r2d2_options.default_options("xminigrid:MiniGrid-FourRooms")
-    assert rooms == dataclasses.replace(grid, gamma=0.98, steps=300_000)
+    assert rooms == dataclasses.replace(grid, gamma=0.98, steps=900_000)
     assert r2d2_options.default_options("collect:few") == r2d2_options.R2D2Options()
     assert r2d2_options.R2D2Options().explore == 0
 

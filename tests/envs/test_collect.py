@@ -15,7 +15,12 @@ from rbve.envs import collect
 from rbve.envs.base import Env
 
 LANES = 12
-LEVELS = {"many": (8, 120), "few": (3, 90)}  # objects of a kind, steps
+LEVELS = {
+    "many": (8, 120),
+    "few": (3, 90),
+    "rare": (1, 180),
+    "crowded": (24, 120),
+}  # objects of a kind, steps
 
 
 def load(level: str) -> Env:
@@ -184,7 +189,7 @@ def test_blind_walks_earn_nothing_on_average() -> None:
 
 @pytest.mark.parametrize("name", ["collect:some", "collect:", "collect:3"])
 def test_unknown_levels(name: str) -> None:
-    with pytest.raises(ValueError, match="write 'collect:many' or 'collect:few'"):
+    with pytest.raises(ValueError, match="write one of 'collect:many', 'collect:few', 'coll"):
         envs.load(name)
 
 

@@ -17,7 +17,7 @@ from rbve.envs import gymnasium as adapter
 from rbve.evaluation.follow import FollowPlan
 from rbve.policy.trained import TrainedAs
 
-QUICK = ("--steps", 4, "--hidden", 4, "--batch-size", 4, "--eval-episodes", 2)
+QUICK = ("--holdout", 0, "--steps", 4, "--hidden", 4, "--batch-size", 4, "--eval-episodes", 2)
 OWN = """
 import gymnasium
 

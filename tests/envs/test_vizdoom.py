@@ -255,7 +255,7 @@ def test_the_script_shoots_the_monster() -> None:
 def test_a_policy_with_memory_learns_from_the_script_and_plays(tmp_path: Path) -> None:
     rbve.record("vizdoom:basic", tmp_path / "data", 3, policy="script", epsilon=0.25)
     plan = {"memory": 4, "hidden": (4,), "torso": "mlp", "sequence": 8, "batch_size": 2}
-    policy = rbve.train(tmp_path / "data", "rbve", steps=2, env=None, spec=plan)
+    policy = rbve.train(tmp_path / "data", "rbve", steps=2, holdout=0, spec=plan)
     found = rbve.evaluate(policy, "vizdoom:basic", episodes=2)
     assert -1000 < found["return"] < 100  # from every decision a wasted shot to a hit at once
     assert 1 <= found["episode_length"] <= 75

@@ -63,7 +63,7 @@ class HostDQNOptions:
     def spec(self) -> Spec:
         shared = ("double", "torso", "hidden", "stack", "batch_size", "td", "gamma", "clip_rewards")
         own = {name: getattr(self, name) for name in shared}
-        return Spec.of(algorithm="dqn", steps=INT32, **own).resolved()
+        return Spec.of(algorithm="dqn", steps=INT32, holdout=0.0, **own).resolved()
 
 
 RLU_ATARI = HostDQNOptions()
