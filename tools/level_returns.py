@@ -27,6 +27,8 @@ Player = Callable[[Any], Way]
 PLAYERS: dict[str, Player] = {
     "collect:many": collector,
     "collect:few": collector,
+    "collect:rare": collector,
+    "collect:crowded": collector,
     "xminigrid:MiniGrid-MemoryS8": rememberer,
     "xminigrid:MiniGrid-FourRooms": seeker,
     "xminigrid:MiniGrid-DoorKey-5x5": seeker,

@@ -38,6 +38,8 @@ class Problem:
         noise = f", noise {self.noise:g}" if self.noise else ""
         if self.epsilon is None:
             return self.env + noise
+        if self.epsilon == 1:
+            return f"{self.env}{noise}, uniform play"
         return f"{self.env}{noise}, {'script' if self.script else 'expert'} ε {self.epsilon:g}"
 
     @property

@@ -20,10 +20,11 @@ from rbve.sweep.recordings import Recording
 
 def recording(data: Data, scale: Scale, seed: int) -> Recording:
     episodes = max(1, round(default_episodes(data.env) * scale.episodes))
+    own = max(1, round(data.episodes * scale.episodes)) if data.episodes else 0
     full = (r2d2_options if data.memory else online_dqn).default_options(data.env).steps
     steps = round(full * scale.episodes)
     kind = (data.env, data.noise, data.expert)
-    return Recording(*kind, seed, episodes, steps, data.script, data.memory)
+    return Recording(*kind, seed, episodes, steps, data.script, data.memory, own)
 
 
 def record_all(
@@ -81,7 +82,8 @@ def record_one(each: Recording, out: Path, on_progress: Callable[..., None]) -> 
     if each.expert is not None:
         online = each.online.folder(out)
         asked, reference = str(online / EXPERT), learned_by(online)["reference"]
-        more = {"episodes": each.episodes, "epsilon": each.expert, "reference": reference}
+        episodes = each.expert_episodes or each.episodes
+        more = {"episodes": episodes, "epsilon": each.expert, "reference": reference}
     elif each.script is not None:
         asked, more = "script", {"episodes": each.episodes, "epsilon": each.script}
     more |= {"noise": each.noise, "seed": each.seed, "overwrite": True}

@@ -57,8 +57,8 @@ def write_page(findings: _Findings, out: str | Path) -> Path:
     sections = overview.sections(study, bool(judged))
     if judged:
         files["claims.csv"] = encode(claims_table.as_csv(judged))
-        files["sizes.csv"] = encode(sizes_table.as_csv(sizes_table.rows(judged, study.runs)))
+        files["sizes.csv"] = encode(sizes_table.as_csv(sizes_table.rows(judged, study)))
         figures = {figure.name: figure for each in sections for figure in each.figures}
-        sections = [claims_table.section(judged, figures, study.runs), *sections]
+        sections = [claims_table.section(judged, figures, study), *sections]
     title = _TITLE if findings.judged else _OWN_TITLE
     return write(sections, Path(out), title, problems.about(groups), files)

@@ -81,7 +81,7 @@ def recordings(
         each
         for experiment in experiments
         for data in experiment.data
-        for seed in range(1 if part == "longer" else experiment.at(scale).datasets)
+        for seed in data.seeds(1 if part == "longer" else experiment.at(scale).datasets)
         for own in [recording(data, experiment.at(scale), seed)]
         if not _is_spared(experiment, data, scale, seed, out, kept)
         for each in (own, own.online)
@@ -125,7 +125,7 @@ def _planned(
     for data in experiment.data:
         if _shortfall(data, experiment, scale, out):
             continue
-        for seed in range(scale.datasets):
+        for seed in data.seeds(scale.datasets):
             folder = recording(data, scale, seed).folder(out)
             if folder not in marks and is_recorded(folder):
                 marks[folder] = fingerprint(folder)
@@ -145,7 +145,7 @@ def _jobs_on(
     return [
         (
             job(ref, data.env, method, tried, scale, seed, experiment.spec).varied(**label),
-            seed == place == 0,
+            seed == data.first and place == 0,
         )
         for method in experiment.methods
         for place, tried in enumerate(method.sweep[: scale.settings])
@@ -193,7 +193,7 @@ def needless(
             for experiment in experiments
             for data in experiment.data
             for own in [recording(data, experiment.at(scale), each.seed)]
-            if each in (own, own.online)
+            if each in (own, own.online) and each.seed in data.seeds(experiment.at(scale).datasets)
         )
 
     return told
@@ -206,7 +206,7 @@ def _shortfall(data: Data, experiment: Experiment, scale: Scale, out: Path) -> s
     best = experiment.best.get(data.env)
     if best is not None and scale.episodes < 1:
         return ""  # a shortened recording is to see that all works; nobody learns much in it
-    for seed in range(scale.datasets):
+    for seed in data.seeds(scale.datasets):
         online = recording(data, scale, seed).online.folder(out)
         if not is_recorded(online):
             continue

@@ -30,9 +30,10 @@ def boxing() -> Experiment:
 
 def test_the_experiment() -> None:
     desk = boxing().at(experiments.SCALES["desk"])
-    assert (desk.datasets, desk.steps, desk.batch_size) == (1, 10_000, 32)
+    assert (desk.datasets, desk.steps, desk.batch_size) == (3, 100_000, 32)
     assert [method.algorithm for method in boxing().methods] == ["bc", "dqn", "cql", "bve", "rbve"]
-    (wanted,) = study.recordings([boxing()], experiments.SCALES["desk"])
+    wanted, *others = study.recordings([boxing()], experiments.SCALES["desk"])
+    assert [each.seed for each in others] == [1, 2]
     assert (wanted.env, wanted.script, wanted.expert, wanted.episodes, wanted.steps) == (
         "atari:Boxing", 0.1, None, 40, 0,
     )  # fmt: skip

@@ -27,6 +27,7 @@ from rbve.paper.claims import (
 )
 from rbve.paper.judging.verdicts import ENOUGH
 from rbve.paper.report import write_report
+from rbve.report.labels import BEYOND, METHODS
 from rbve.rows import Run
 
 TEXT = "Filtered BC performs considerably worse than BVE"
@@ -89,6 +90,32 @@ def test_one_rule_judges_two_kinds_of_data(study: Path) -> None:
     assert found.again is not None
     assert (found.again.verdict, found.again.effects["filtered BC"].value) == ("reproduced", 40)
     assert found.again.effects["filtered BC"].n == 8
+
+
+def test_claims_do_not_look_at_methods_beyond_the_paper(tmp_path: Path) -> None:
+    """All of the paper's methods, then again with others far above them."""
+    experiment = experiments.load("minatar")
+    assert isinstance(experiment, experiments.Experiment)
+    assert {method.algorithm for method in experiment.methods} > BEYOND
+    own = [name for name in METHODS if name not in BEYOND]
+    boards = [
+        run
+        for game in GAMES
+        for place, name in enumerate(own)
+        for run in on(game, name, [60 - place, 61.5 - place, 62 - place], keep=1.0)
+    ]
+    others = [
+        run for game in GAMES for name in BEYOND for run in on(game, name, [900, 910, 930], 1.0)
+    ]
+    enough(tmp_path / "without", {"minatar": boards})
+    enough(tmp_path / "with", {"minatar": boards + others})
+    before, after = (judged(tmp_path / name) for name in ("without", "with"))
+    again = {text: each.again for text, each in before.items() if each.again}
+    assert sum(each.verdict != "not run" for each in again.values()) > 5
+    for text, each in again.items():
+        found = after[text].again
+        assert found is not None
+        assert (found.verdict, found.measured) == (each.verdict, each.measured)
 
 
 def test_levels_with_memory_beside_the_papers_table(study: Path) -> None:

@@ -282,7 +282,7 @@ def test_longer_runs_tell_of_sizes_and_of_nothing_else(tmp_path: Path) -> None:
     assert (line["environments"], line["datasets"], line["updates"]) == ("catch", "4", "1,000")
     # 1,000 updates of 128 on 900 transitions.
     assert (line["transitions"], line["passes over them"], line["batch"]) == ("900", "142", "128")
-    assert (line["settings per method"], line["scores flat"]) == ("1", "yes")
+    assert (line["settings tried"], line["scores flat"]) == ("1, not tuned", "yes")
     assert line["order, longer"] == "kept"
     for name in ("summary.csv", "bsuite-scores.csv"):
         assert "95" not in (figures / name).read_text()

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from rbve.paper._pages import render, sizes_table
+from rbve.paper._pages.gather import Study
 from rbve.paper.claims import MEMORY, MINATAR, OWN_TABLES, SECOND, Claim, Judged
 from rbve.paper.judging.verdicts import VERDICTS, Judgement
 from rbve.report import sheet
 from rbve.report.figure import Figure
 from rbve.report.page import Section
 from rbve.report.render import part
-from rbve.rows import Run
 
 _NOT_ASKED = "–"  # where nothing else stands in for the paper's data
 _CELLS: dict[str, Callable[[Judged], str]] = {
@@ -48,11 +48,9 @@ def as_csv(judged: Sequence[Judged]) -> str:
     return sheet.as_csv(COLUMNS, map(cells, judged))
 
 
-def section(
-    judged: Sequence[Judged], figures: Mapping[str, Figure], runs: Mapping[str, Run]
-) -> Section:
+def section(judged: Sequence[Judged], figures: Mapping[str, Figure], study: Study) -> Section:
     """The main claims with those of the page's figures that show them, the others in a table, the
-    sizes behind all; `figures` by name, `runs` by job."""
+    sizes behind all; `figures` by name."""
     others = [each for each in judged if not each.claim.figure]
     body = render(
         "claims.jinja",
@@ -63,7 +61,7 @@ def section(
         rows=list(map(cells, others)),
         verdicts=VERDICTS,
         absent=_NOT_ASKED,
-        sizes=(sizes_table.COLUMNS, sizes_table.rows(judged, runs)),
+        sizes=(sizes_table.COLUMNS, sizes_table.rows(judged, study)),
     )
     return Section("claims", "The paper's claims, measured here", body, short="Claims")
 

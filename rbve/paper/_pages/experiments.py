@@ -10,6 +10,7 @@ from rbve.report.page import Section
 # Title and its short form, in the order of the page; others follow under their own name.
 _TITLES = {
     "bsuite": ("Scores by method", "Scores"),
+    "bsuite_paper": ("Cartpole at the paper's size", "Paper's size"),
     "fractions": ("Scarce data", "Scarce data"),
     "ranking_strength": ("The strength of ranking, λ", "Strength λ"),
     "reward_distribution": ("Only poor, or only good, episodes", "Poor or good data"),
@@ -18,9 +19,12 @@ _TITLES = {
     "ranking_forms": ("Forms and numbers of the ranking term", "Ranking forms"),
     "logged_action": ("Actions chosen or executed", "Logged action"),
     "minatar": ("MinAtar: scores by method", "MinAtar"),
+    "minatar_tuning": ("MinAtar: settings tried on one game", "MinAtar, settings"),
+    "minatar_tenth": ("MinAtar: a tenth of the data", "MinAtar, a tenth"),
     "minatar_fractions": ("MinAtar: scarce data", "MinAtar, scarce"),
     "minatar_strength": ("MinAtar: the strength of ranking, λ", "MinAtar, λ"),
     "minatar_rewards": ("MinAtar: only poor, or only good, episodes", "MinAtar, poor or good"),
+    "minatar_kinds": ("MinAtar: kinds of data (not in the paper)", "MinAtar, kinds"),
     "boxing": ("Boxing, from frames alone", "Boxing"),
     "doom": ("Doom, from frames alone", "Doom"),
     "memory": ("Levels with memory: scores by method", "Memory"),

@@ -68,6 +68,12 @@ class Study:
         return own | {name: each for name, each in files.items() if each is not None}
 
     @cached_property
+    def tuning(self) -> dict[str, list[Final]]:
+        """experiment -> the runs of another by which its settings were to be frozen."""
+        own = {name: getattr(each, "tuned", "") for name, each in self.experiments.items()}
+        return {name: self.of(tuned) for name, tuned in own.items() if tuned}
+
+    @cached_property
     def theory(self) -> dict[str, list[Run]]:
         """experiment -> runs, of those that need no data."""
         return theory_runs(self.paths)

@@ -26,12 +26,19 @@ class Data:
 
     env: str
     noise: float = 0.0  # probability that the environment executes a random action
-    expert: float | None = None  # ε of the online agent's best snapshot; None = all its experience
+    # ε of the online agent's best snapshot, 1 = uniform play; None = all the agent's experience
+    expert: float | None = None
+    episodes: int | None = None  # of an expert, at full scale; None = as many as others
     keep: float = 0.1  # share of the episodes (paper: .1)
     side: Literal["all", "above", "below"] = "all"  # episodes by return against the mean
     action: Literal["chosen", "executed"] = "chosen"  # which one is learned from
     script: float | None = None  # ε of a player written for the game, in the online agent's place
     memory: bool = False  # the online agent has one: R2D2, else DQN
+    first: int = 0  # seed of its first recording: what is tuned on is none of what is reported on
+
+    def seeds(self, datasets: int) -> range:
+        """Of so many recordings."""
+        return range(self.first, self.first + datasets)
 
     def __post_init__(self) -> None:
         for name in ("noise", "expert", "keep", "script"):
@@ -42,6 +49,10 @@ class Data:
             raise ValueError(f"side is all, above or below, not {self.side!r}")
         if self.action not in ("chosen", "executed"):
             raise ValueError(f"action is chosen or executed, not {self.action!r}")
+        if self.episodes is not None and (self.expert is None or self.episodes < 1):
+            raise ValueError(f"episodes are an expert's, 1 or more, not {self.episodes}")
+        if self.first < 0:
+            raise ValueError(f"first is a seed, 0 or more, not {self.first}")
         if self.script is not None and self.expert is not None:
             raise ValueError(f"{self.env}: data is a script's or an expert's, not both")
 
@@ -100,6 +111,7 @@ class Experiment(Outline):
     learned: float = 0.0  # an environment counts if its recorders end so many times above random
     # Best returns known: an environment counts if its recorders came half way there from random.
     best: Mapping[str, float] = field(default_factory=dict)
+    tuned: str = ""  # experiment by whose rows its settings were frozen
 
     def __post_init__(self) -> None:
         for name, kind in (("data", Data), ("methods", Method), ("scales", Scale)):

@@ -1,8 +1,9 @@
 """What the experiments with memory share: levels that show little at a time, and their sizes.
 
 They stand in for DeepMind Lab's, which cannot run here: object collection (many, few) for the
-levels of that name, MemoryS8 for matching objects, FourRooms and DoorKey for navigation. A level
-counts only if the agents that recorded it came half way from random to the best return known.
+levels of that name, MemoryS8 for matching objects, FourRooms and DoorKey for navigation. Collection
+also has two harder levels, rare and crowded, of no level there. A level counts only if the agents
+that recorded it came half way from random to the best return known.
 """
 
 from functools import partial
@@ -15,6 +16,8 @@ BEST = {
     "memory_len:10": 1.0,
     "collect:many": 24.68,
     "collect:few": 14.23,
+    "collect:rare": 22.91,
+    "collect:crowded": 30.45,
     "xminigrid:MiniGrid-MemoryS8": 0.9724,
     "xminigrid:MiniGrid-FourRooms": 0.856,
     "xminigrid:MiniGrid-DoorKey-5x5": 0.9645,
@@ -22,7 +25,7 @@ BEST = {
 _SPEC = presets.load("small-memory")
 _SCALES = scales(
     quick=(2, 1_000, 0.1, 1, 2, 16, 8),
-    desk=(4, 5_000, 1.0, 2, 5, 100, 8),
+    desk=(3, 50_000, 1.0, 2, 20, 100, 8),
     paper=(5, 50_000, 4.0, 5, 20, 100, 8),
 )
 # λ as in the paper, then stronger, with one of the learning rates and margins it tries. (It keeps

@@ -10,7 +10,7 @@ from rbve.paper.experiments._methods import fixed
 
 _SCALES = scales(
     quick=(1, 1_000, 0.004, 1, 2, 2, 32),
-    desk=(1, 10_000, 0.04, 1, 5, 8, 32),
+    desk=(3, 100_000, 0.04, 1, 10, 8, 32),
     paper=(5, 2_000_000, 1.0, 1, 20, 100, 256),
 )
 

@@ -136,8 +136,9 @@ def test_defaults_are_left_out() -> None:
     plain = Spec.of(path="my data/0", env="catch").resolved()
     assert command(plain.to_json()) == "rbve train 'my data/0' --algorithm rbve --env catch"
     assert settings(plain.to_json()) == {}
-    nowhere = plain.varied(env=None)
+    nowhere = Spec.of(path="my data/0").resolved()
     assert command(nowhere.to_json()).endswith("--env none")
+    assert command(plain.varied(env=None).to_json()).endswith("--env none --holdout 0.0")
 
 
 def test_an_algorithm_that_is_not_at_hand_shows_all_its_settings() -> None:

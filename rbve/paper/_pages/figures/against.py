@@ -27,6 +27,7 @@ _SHADES = ("#0072B2", "#D55E00", *OTHER_COLOURS)  # of categories
 
 _FILTERS = {"dataset": "standardised V̂", "none": "raw V̂"}
 _SIDES = {"below": "episodes below the mean return", "above": "episodes above the mean return"}
+_KINDS = ("final: all an agent's experience", "expert", "noisy expert", "random")
 _ACTIONS = {"chosen": "action chosen", "executed": "action executed"}
 
 
@@ -57,6 +58,20 @@ def _difference(final: Final) -> str:
     return describe(apart) or "default"
 
 
+def _tried(final: Final) -> str:
+    """A setting of a sweep: what sets it apart, and the learning rate, which sweeps vary too."""
+    own, rate = _difference(final), describe({LEARNING_RATE: final.setting(LEARNING_RATE)})
+    return rate if own == "default" else f"{own} {rate}"
+
+
+def _kind(final: Final) -> str:
+    """What the field calls data by who made it."""
+    epsilon = final.problem.epsilon
+    if epsilon is None:
+        return _KINDS[0]
+    return _KINDS[3] if epsilon == 1 else _KINDS[2] if epsilon else _KINDS[1]
+
+
 _of_data = partial(Against, of_data=True)
 _AXES = {
     "keep": _of_data(
@@ -71,9 +86,11 @@ _AXES = {
     "side": _of_data(
         "data", "side of the mean return", lambda f: _SIDES.get(f.problem.side, "all")
     ),
+    "kind": _of_data("data", "kind of data", _kind),
     "action": _of_data("log", "logged action", lambda f: _ACTIONS[f.problem.action]),
     "filter": Against("filter", "filter", _filter_words),
     "setting": Against("setting", "setting", _difference),
+    "tried": Against("setting", "setting tried", _tried),
 }  # fmt: skip
 
 
@@ -137,7 +154,7 @@ def _several(finals: Finals) -> bool:
 
 def _values_at(finals: Finals, axis: Against, measure: str) -> dict[Any, list[float]]:
     """Value on every dataset, by place on the axis: numbers by size, words as it lists them."""
-    listed = [*_SIDES.values(), *_ACTIONS.values(), "default", "none", "binary"]
+    listed = [*_SIDES.values(), *_ACTIONS.values(), *_KINDS, "default", "none", "binary"]
 
     def order(final: Final) -> tuple[Any, ...]:
         place = axis.place(final)
