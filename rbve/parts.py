@@ -4,11 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from rbve import registry
 from rbve.data.dataset import Dataset
 from rbve.schema import UNSET
 
 FRAMES = 4  # that make an observation of Atari
+HOLDOUT = 0.2  # share of the episodes that judge training, where no environment does
+FEWEST_EPISODES = 5  # of fewer, none is held out
 if TYPE_CHECKING:
     Torso = str
 else:  # by their files
@@ -26,6 +30,9 @@ class DataRef:
         side: Only episodes above, or not above, the mean return.
         action: Train on the action the agent chose or the one the environment executed.
         fingerprint: Of the store's content, so that other data is another job.
+        holdout: Share of the episodes that are held out of training and judge it. Default: 0.2
+            without an environment, else 0.
+        holdout_seed: Seed of that choice.
     """
 
     path: str = ""
@@ -34,9 +41,44 @@ class DataRef:
     side: Literal["all", "above", "below"] = "all"
     action: Literal["chosen", "executed"] = "chosen"
     fingerprint: str = ""
+    holdout: float = UNSET
+    holdout_seed: int = 0
 
     def of(self, dataset: Dataset) -> Dataset:
-        """What is kept of an opened store."""
+        """The episodes of an opened store that train."""
+        kept = self._kept(dataset)
+        held = self._held(kept.num_episodes)
+        return kept.select(np.flatnonzero(~held), self.holdout_note) if held.any() else kept
+
+    def held_out(self, dataset: Dataset) -> Dataset | None:
+        """The other episodes of the same selection, in their recorded order; None = there are none.
+
+        Every policy that was trained from a store names them: they are
+        Spec.from_json(policy.info["job"]).data.held_out(store).
+        """
+        kept = self._kept(dataset)
+        held = self._held(kept.num_episodes)
+        return kept.select(np.flatnonzero(held), f"held out: {self._share}") if held.any() else None
+
+    @property
+    def holdout_note(self) -> str:
+        """In the provenance of the episodes that train."""
+        return f"not held out: {self._share}"
+
+    @property
+    def _share(self) -> str:
+        return f"{self.holdout or 0:g} seed {self.holdout_seed}"
+
+    def _held(self, episodes: int) -> np.ndarray:
+        """(E,) bool, which episodes are held out: one at least, and never all."""
+        held = np.zeros(episodes, bool)
+        if self.holdout and episodes >= FEWEST_EPISODES:
+            count = min(max(1, round(self.holdout * episodes)), episodes - 1)
+            order = np.random.default_rng([self.holdout_seed, 2]).permutation(episodes)
+            held[order[:count]] = True
+        return held
+
+    def _kept(self, dataset: Dataset) -> Dataset:
         if self.action == "executed":
             dataset = dataset.with_executed_actions()
         if self.side != "all":

@@ -59,7 +59,7 @@ FACTS = {
     "env?": (str, None), "behaviour_return?": NUMBER, "best_return?": NUMBER,
     "random_return?": NUMBER, "reference_return?": NUMBER, "late_return?": NUMBER,
     "source?": {"*": VALUE}, "recording?": (_RECORDING, None), "possible_returns?": [float],
-    "reference_source?": str, "evaluated?": {"*": VALUE},
+    "reference_source?": str, "evaluated?": {"*": VALUE}, "held_out_episodes?": int,
 }  # fmt: skip
 _HEADER = {"job": str, "spec": dict, "facts": FACTS, "code?": {"*": str}}
 
@@ -299,8 +299,9 @@ def _replicate_of(job: Mapping[str, Any]) -> str:
 
 def _group_of(job: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """Of a job that names none: how its data was made but for the seed, and what was kept."""
-    own = ("path", "keep_seed", "fingerprint")  # differ between replicates
-    kept = {name: value for name, value in job.get("data", {}).items() if name not in own}
+    own = ("path", "keep_seed", "fingerprint", "holdout_seed")  # differ between replicates
+    data = {k: v for k, v in job.get("data", {}).items() if k != "holdout"}  # a setting of methods
+    kept = {name: value for name, value in data.items() if name not in own}
     made = recording_of(job, facts)
     origin = {"dataset": _replicate_of(job)} if made is None else {"recording": made}
     return json.dumps({**kept, **origin}, sort_keys=True)

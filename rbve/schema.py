@@ -74,7 +74,7 @@ _ZERO_IS_UNSET = ("batch_size", "n_step", "every", "target_period")  # 0 = the d
 _LEAST_AND_MOST: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("steps", "every", "eval_episodes", "final_evaluations"), (1, INT32)),
     **dict.fromkeys(("batch_size", "n_step", "target_period"), (1, INT32)),
-    **dict.fromkeys(("seed", "sequence", "burn_in"), (0, INT32)),
+    **dict.fromkeys(("seed", "holdout_seed", "sequence", "burn_in"), (0, INT32)),
     **dict.fromkeys(("gamma", "eval_epsilon", "polyak"), (0, 1)),
     "memory": (0, MAX_WIDTH),
     "hidden": (1, MAX_WIDTH),
@@ -88,7 +88,7 @@ def check_value(name: str, hint: Any, value: Any) -> Any:
         return UNSET
     if name == "env" and value == "none":
         return None
-    if name == "rescale" and value is UNSET:
+    if name in ("rescale", "holdout") and value is UNSET:
         return UNSET
     value = _converted(name, hint, value)
     if name in _LEAST_AND_MOST:
@@ -98,6 +98,8 @@ def check_value(name: str, hint: Any, value: Any) -> Any:
                 raise ValueError(f"{name} must lie in [{low}, {high}]; got {each}")
     if name == "learning_rate" and not 0 < value < math.inf:
         raise ValueError(f"learning_rate must be positive; got {value}")
+    if name == "holdout" and not 0 <= value < 1:
+        raise ValueError(f"holdout must lie in [0, 1), 0 = no episode is held out; got {value}")
     return value
 
 

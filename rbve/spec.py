@@ -121,6 +121,7 @@ class Spec:
             "n_step": 5 if memory else 1,
             "every": max(1, self.steps // 20),
             "target_period": parts.default_period(self.steps),
+            "holdout": parts.HOLDOUT if self.evaluation.env is None else 0.0,
         }
         return {name: value for name, value in usual.items() if own[name] is UNSET}
 
@@ -149,7 +150,8 @@ class Spec:
             flat |= value if name in layout.parts else {name: value}
         if unknown := [name for name in flat if name not in layout.part_of]:
             raise ValueError(f"no field of a run: {', '.join(unknown)}")
-        return cls().varied(**flat)
+        # A job that does not speak of it is older than holding out, and trained on all episodes.
+        return cls().varied(**{"holdout": 0.0, **flat})
 
     @property
     def id(self) -> str:
@@ -163,13 +165,16 @@ class Spec:
         settings = {k: v for k, v in own.settings.items() if usual[k] != v}
         unheard = {"group", "replicate", *(["path"] if self.data.fingerprint else [])}
         content = {k: v for k, v in own.differences().items() if k not in unheard}
+        # By what is held out, not by the default, which is younger than runs on all episodes.
+        content.pop("holdout", None)
+        content |= {"holdout": own.data.holdout} if own.data.holdout else {}
         text = json.dumps({**content, "settings": settings}, sort_keys=True)
         return f"{self.algorithm_name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     def differences(self) -> dict[str, Any]:
         """Fields that differ from their defaults, by flat name; without the settings."""
         usual = type(self)().flat()
-        unset = {name: UNSET for name, value in usual.items() if value is UNSET}
+        unset = dict.fromkeys(type(self)().filled(), UNSET)
         usual |= self.varied(**unset).filled()
         own = self.flat() | self.filled()
         return {k: v for k, v in own.items() if k != "settings" and v != usual[k]}

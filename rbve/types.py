@@ -27,6 +27,7 @@ class Batch(NamedTuple):
     weight: Array  # (B,) 0 = padding
     legal: Array | None = None  # (B, A) bool, None = every action is legal
     next_legal: Array | None = None  # (B, A) bool
+    next_policy: Array | None = None  # (B, A) π(· | s') of the policy that is evaluated; else None
     # Sequences only: (T, N) bool for N sequences of T steps, B = T · N: the step after this one is
     # the next decision of the same episode and is trained on too.
     follows: Array | None = None

@@ -37,6 +37,7 @@ class Dataset:
     propensity: np.ndarray | None = None
     final_observed: np.ndarray | None = None  # (E,) bool; None = all final observations are known
     features: Features | None = None  # what the columns of a flat observation mean
+    policy: np.ndarray | None = None  # (R, A) float32, π(· | s) of a policy to evaluate; not stored
     provenance: dict[str, Any] = field(default_factory=dict)  # how the data came to be
 
     def __repr__(self) -> str:
@@ -104,8 +105,8 @@ class Dataset:
     def _indexed(self, rows: Any, episodes: Any) -> "Dataset":
         """Other rows and episodes of the columns; wide ones may stay on disk."""
         columns: dict[str, Any] = {}
-        for name in (*_PER_ROW, *_PER_EPISODE):
-            index = rows if name in _PER_ROW else episodes
+        for name in (*_PER_ROW, "policy", *_PER_EPISODE):
+            index = episodes if name in _PER_EPISODE else rows
             wide = name in ("obs", "legal") and isinstance(index, np.ndarray)
             if (column := getattr(self, name)) is not None:
                 columns[name] = take(column, index) if wide else column[index]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rbve import schema
+from rbve.data.dataset import Dataset
 from rbve.data.episode import OPTIONAL_COLUMNS
 from rbve.data.features import Features
 from rbve.files import read_json, restore
@@ -46,6 +47,20 @@ _COLUMN_FIELDS = {"file": str, "dtype": str, "shape": list, "count": int, "crc32
 
 def row_bytes(column: dict[str, Any]) -> int:
     return math.prod(column["shape"]) * np.dtype(column["dtype"]).itemsize
+
+
+IN_MEMORY = "memory-"  # opens the fingerprints of datasets that are not in a store
+
+
+def content_fingerprint(data: Dataset) -> str:
+    """Of a dataset in memory: its columns; of observations a sample, since they may be large."""
+    content = hashlib.sha256()
+    step = max(1, len(data.action) // 1000)
+    ends = (data.offsets, data.terminated, data.final_observed)
+    for column in (data.action, data.reward, *ends, data.obs[::step], data.legal):
+        if column is not None:
+            content.update(np.ascontiguousarray(column).tobytes())
+    return f"{IN_MEMORY}{content.hexdigest()[:16]}"
 
 
 def fingerprint(path: Path) -> str:

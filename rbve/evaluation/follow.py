@@ -26,12 +26,16 @@ from rbve.policy.file import POLICY
 from rbve.policy.trained import JOB, TrainedAs
 
 WAITING = "waiting"
+SNAPSHOTS = "snapshots"  # whoever makes this folder inside a run finds its policies there, all kept
 
 
 def offer(folder: Path, policy: Policy, step: int) -> None:
-    """For training: lay a snapshot out, if somebody follows the run."""
+    """For training: lay a snapshot out, if somebody follows the run or keeps its snapshots."""
+    name = f"{step:012d}.safetensors"
     if (folder / WAITING).is_dir() and not (folder / POLICY).exists():
-        policy.save(folder / WAITING / f"{step:012d}.safetensors")
+        policy.save(folder / WAITING / name)
+    if (folder / SNAPSHOTS).is_dir():
+        policy.save(folder / SNAPSHOTS / name)
 
 
 @dataclass(frozen=True)

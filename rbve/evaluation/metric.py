@@ -31,6 +31,7 @@ class Metric:
     heading: str  # of its column in tables
     better: Literal["higher", "lower", "zero", "neither"]
     values: bool = False  # only for algorithms that learn values
+    cloning: bool = False  # only for those that learn none
     episodes: Literal["all", "terminated"] = "all"  # those whose mean is the figure
     statistic: Literal["mean", "median", "interval"] = "mean"  # over runs, in tables
     style: Literal["number", "score", "percent"] = "number"  # score: one decimal
@@ -39,6 +40,10 @@ class Metric:
     logarithmic: bool = False  # it spans powers of ten: centres are taken of ±log₁₀(1 + |x|)
     nonnegative: bool = False
     order: int = 70  # its place among the others
+
+    def suits(self, values: bool) -> bool:
+        """Whether it is a figure of an algorithm that learns values, or of one that does not."""
+        return not (self.cloning if values else self.values)
 
 
 class Record(NamedTuple):
@@ -110,9 +115,60 @@ class OfflineCase(NamedTuple):
 
 
 def evaluate_offline(case: OfflineCase, step: int) -> list[Row]:
-    """Final rows of every offline evaluation that suits the policy."""
-    fitting = [each for each in modules(OFFLINE) if case.values or not each.METRIC.values]
+    """Final rows of every offline evaluation of the training data that suits the policy."""
+    fitting = [
+        each
+        for each in modules(OFFLINE)
+        if each.METRIC.suits(case.values) and not is_held_out(each)
+    ]
     return [Row(step, f"final/{each.METRIC.name}", *each.evaluate(case)) for each in fitting]
+
+
+class HeldOut(NamedTuple):
+    """A policy in N decisions of episodes that did not train it; A actions."""
+
+    action: np.ndarray  # (N,) the log's
+    choice: np.ndarray  # (N,) the policy's own, a legal one
+    # (N,) float64, the log's discounted reward-to-go, of the rewards as they train; NaN where the
+    # episode does not reach its end in the log
+    g: np.ndarray
+    scores: np.ndarray  # (N, A) float64, what the policy maximises; very low where illegal
+    q: np.ndarray  # (N, A) float64, its values; of cloning its logits
+    legal: np.ndarray | None  # (N, A) bool
+    supported: np.ndarray  # (N, A) bool, actions that the training episodes took in like states
+    values: bool  # whether the policy has values
+
+    def of(self, column: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """(N,) of a column (N, A)."""
+        return np.take_along_axis(column, action[:, None], axis=1)[:, 0]
+
+    def errors(self, action: np.ndarray) -> np.ndarray:
+        """Q(s, action) − G(s) where G is known."""
+        known = ~np.isnan(self.g)
+        return (self.of(self.q, action) - self.g)[known]
+
+
+def mean(values: np.ndarray) -> tuple[float, int]:
+    """A figure and how many decisions it is of; NaN of none."""
+    return float(np.mean(values)) if len(values) else np.nan, len(values)
+
+
+def is_held_out(module: ModuleType) -> bool:
+    return getattr(module, "HELD_OUT", False)
+
+
+def held_out_metrics() -> dict[str, Metric]:
+    """Those of held-out episodes, in order."""
+    return {each.METRIC.name: each.METRIC for each in modules(OFFLINE) if is_held_out(each)}
+
+
+def evaluate_held_out(case: HeldOut) -> dict[str, tuple[float, int]]:
+    """Every figure of held-out episodes that suits the policy, and of how many decisions it is."""
+    return {
+        each.METRIC.name: each.evaluate(case)
+        for each in modules(OFFLINE)
+        if is_held_out(each) and each.METRIC.suits(case.values)
+    }
 
 
 def offline_facts(dataset: Dataset, view: View) -> dict[str, Any]:

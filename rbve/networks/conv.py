@@ -14,6 +14,7 @@ from rbve.types import Array
 
 _Padding = Literal["SAME", "VALID"]
 _Sizes = Sequence[int]
+_BOARDS = 2**17  # bytes of a batch of boards, not of images
 
 
 class Kernel(NamedTuple):
@@ -72,8 +73,12 @@ def patches_product(x: Array, weight: Array, stride: int, padding: _Padding) -> 
     x = jax.lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), *around, (0, 0, 0)))
     x = x.reshape(channels, high, stride, wide, stride, batch).transpose(0, 2, 4, 1, 3, 5)
     if x.dtype == jnp.uint8:
-        # A loop; otherwise the compiler converts byte by byte again for each slice below.
-        x = jax.lax.map(unit, x.reshape(channels * stride, stride, high, wide, batch))
+        # Otherwise the compiler converts byte by byte again for each slice below. A loop does it
+        # for images; of boards its few short iterations cost more than the conversion.
+        if x.size <= _BOARDS:
+            x = jax.lax.optimization_barrier(unit(jax.lax.optimization_barrier(x)))
+        else:
+            x = jax.lax.map(unit, x.reshape(channels * stride, stride, high, wide, batch))
     x = unit(x).reshape(channels * stride**2, high, wide, batch)
     patches = jnp.concatenate(
         [x[:, i : i + rows, j : j + columns] for i in range(taps) for j in range(taps)]

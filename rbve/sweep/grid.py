@@ -11,7 +11,7 @@ from typing import Any
 from rbve import algorithms, envs
 from rbve.data.dataset import Dataset
 from rbve.data.formats import load
-from rbve.data.manifest import fingerprint
+from rbve.data.manifest import content_fingerprint, fingerprint
 from rbve.envs.base import Env
 from rbve.parts import DataRef
 from rbve.spec import Spec, layout_of
@@ -59,7 +59,9 @@ def identified(job: Spec, dataset: Dataset) -> Spec:
     own, unless the job names its group.
     """
     in_memory = not Path(job.data.path).exists()
-    mark = job.data.fingerprint or ("" if in_memory else fingerprint(Path(job.data.path)))
+    mark = job.data.fingerprint or (
+        content_fingerprint(dataset) if in_memory else fingerprint(Path(job.data.path))
+    )
     job = job.varied(fingerprint=mark)
     replicate = mark or job.data.path
     made = recording(dataset.provenance, job.data)

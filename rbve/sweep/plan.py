@@ -61,13 +61,24 @@ class Stores:
 
     opened: dict[str, Dataset] = field(default_factory=dict)
     _views: dict[DataRef, Dataset] = field(default_factory=dict)
+    _held_out: dict[DataRef, Dataset | None] = field(default_factory=dict)
 
     def of(self, ref: DataRef) -> Dataset:
+        """The episodes that train."""
         if ref not in self._views:
-            if ref.path not in self.opened:
-                self.opened[ref.path] = load(ref.path, verify=_VERIFIED)
-            self._views[ref] = ref.of(self.opened[ref.path])
+            self._views[ref] = ref.of(self._opened(ref))
         return self._views[ref]
+
+    def held_out(self, ref: DataRef) -> Dataset | None:
+        """The episodes that judge, where there are any."""
+        if ref not in self._held_out:
+            self._held_out[ref] = ref.held_out(self._opened(ref)) if ref.holdout else None
+        return self._held_out[ref]
+
+    def _opened(self, ref: DataRef) -> Dataset:
+        if ref.path not in self.opened:
+            self.opened[ref.path] = load(ref.path, verify=_VERIFIED)
+        return self.opened[ref.path]
 
 
 def bundles(

@@ -19,6 +19,7 @@ class Recording:
     steps: int = 0  # of an online agent that goes by steps; 0 = by episodes
     script: float | None = None  # ε of a scripted player
     memory: bool = False  # the online agent is R2D2
+    expert_episodes: int = 0  # of the expert alone; 0 = as many as of others
 
     def folder(self, out: Path) -> Path:
         name = f"{self.env.replace(':', '-')}-{self.noise:g}"
@@ -32,9 +33,9 @@ class Recording:
     def size(self) -> str:
         if self.steps and self.expert is None and self.script is None:
             return f"{self.steps:,} steps"
-        return f"{self.episodes:,} episodes"
+        return f"{self.expert_episodes or self.episodes:,} episodes"
 
     @property
     def online(self) -> "Recording":
         """The recording whose best snapshot is the expert."""
-        return replace(self, expert=None)
+        return replace(self, expert=None, expert_episodes=0)

@@ -37,7 +37,9 @@ def run_bundle(bundle: Bundle, out: Path, on_progress: OnProgress, stores: Store
     """Train its jobs into OUT/<job>, resuming what is there."""
     datasets = [stores.of(job.data) for job in bundle.jobs]
     folders = [out / job.id for job in bundle.jobs]
-    train_members(bundle.jobs, datasets, folders, on_progress, devices=bundle.devices)
+    held_out = [stores.held_out(job.data) for job in bundle.jobs]
+    means: Any = {"devices": bundle.devices, "held_out": held_out}
+    train_members(bundle.jobs, datasets, folders, on_progress, **means)
 
 
 def main() -> int:

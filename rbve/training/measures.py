@@ -51,6 +51,8 @@ def recording(provenance: dict[str, Any], ref: DataRef) -> dict[str, Any] | None
     made = {name: value for name, value in provenance.items() if name not in _OF_ONE_DRAW}
     notes = (ref.side != "all") + (ref.keep != 1)
     selected = made.pop("select", None) or []
+    if selected[-1:] == [ref.holdout_note]:
+        selected = selected[:-1]
     if stored := selected[: len(selected) - notes]:
         made["select"] = stored
     if ref.action == "executed":
@@ -65,5 +67,7 @@ def _origin(policy: dict[str, Any]) -> dict[str, Any]:
     drawn = ("seed", "group", "replicate")
     job = {k: v for k, v in upgraded(policy.get("job", {})).items() if k not in drawn}
     if isinstance(job.get("data"), dict):
-        job["data"] = {k: v for k, v in job["data"].items() if k not in ("path", "keep_seed")}
+        data, draws = job["data"], ("path", "keep_seed", "holdout_seed")
+        older = () if data.get("holdout") else ("holdout",)  # jobs that do not speak of it
+        job["data"] = {k: v for k, v in data.items() if k not in (*draws, *older)}
     return {"job": job} | {name: policy[name] for name in ("from", "step") if name in policy}

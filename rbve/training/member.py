@@ -15,6 +15,7 @@ from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.evaluation.follow import POLICY as POLICY
 from rbve.evaluation.follow import offer
+from rbve.evaluation.heldout import HeldOutEpisodes
 from rbve.evaluation.metric import OfflineCase, evaluate_offline, offline_facts
 from rbve.evaluation.rollout import Evaluation, Figures, final_rows
 from rbve.policy import Policy
@@ -64,9 +65,17 @@ def _read_checkpoint(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]
 
 class MemberRun:
     def __init__(
-        self, job: Spec, dataset: Dataset, folder: Path, program: Program, table: Table, index: int
+        self,
+        job: Spec,
+        dataset: Dataset,
+        folder: Path,
+        program: Program,
+        table: Table,
+        index: int,
+        held_out: HeldOutEpisodes | None = None,
     ) -> None:
         self.job, self.dataset, self.folder, self.program = job, dataset, folder, program
+        self.held_out = held_out
         key_weights, key_updates, _ = member_keys(job.seed)
         self.inputs = Member(
             key=key_updates,
@@ -86,6 +95,8 @@ class MemberRun:
         self.evaluations: list[Figures] = []
         self.facts = facts(dataset, job.evaluation.env, job.data)
         self.facts |= offline_facts(dataset, job.view)
+        if held_out is not None:
+            self.facts["held_out_episodes"] = held_out.episodes.num_episodes
         self.rows = RowFile(folder, job.id, job.to_json(), self.facts)
         self.resume()
 
@@ -168,6 +179,8 @@ class MemberRun:
             figures = evaluation.figures(self.facts)
             self.evaluations = [*self.evaluations, figures][-plan.final_evaluations :]
             rows += [Row(until, name, value, n) for name, (value, n) in figures.items()]
+        judged = {} if self.held_out is None else self.held_out.figures(self.policy())
+        rows += [Row(until, name, *figure) for name, figure in judged.items()]
         self.step, self.sums = until, None
         self.finished = until >= self.job.steps or diverged >= 0
         if diverged >= 0:
@@ -184,6 +197,7 @@ class MemberRun:
                 self.program.algorithm.values,
             )
             rows += evaluate_offline(case, until)
+            rows += [Row(until, f"final/{name}", *figure) for name, figure in judged.items()]
             rows.append(Row(until, FINISHED, 1.0, 1))
         self.rows.append(rows)
         if self.finished:

@@ -5,6 +5,7 @@ from typing import Any
 
 from rbve import ranking
 from rbve.data.dataset import Dataset
+from rbve.parts import FEWEST_EPISODES
 from rbve.spec import Spec
 
 
@@ -63,6 +64,19 @@ def period_notes(jobs: Iterable[Spec]) -> list[str]:
             }
         )
     ]
+
+
+def holdout_notes(
+    jobs: Sequence[Spec], datasets: Sequence[Dataset], held_out: Sequence[Dataset | None]
+) -> list[str]:
+    """Of data with too few episodes to hold some out."""
+    notes = [
+        f"{job.data.path} has {data.num_episodes} of the {FEWEST_EPISODES} episodes from which on "
+        "some are held out: all of them train, and nothing judges what is learned"
+        for job, data, held in zip(jobs, datasets, held_out, strict=True)
+        if held is None and job.data.holdout
+    ]
+    return list(dict.fromkeys(notes))
 
 
 def weight_notes(jobs: Sequence[Spec], options: Any, g_scale: Sequence[float]) -> list[str]:

@@ -24,6 +24,7 @@ _PRESETS: dict[str, Mapping[str, Any]] = {
         "target_period": 2500,
         "learning_rate": 1e-4,  # found on the nine online games, of 8e-5, 1e-4, 3e-4
         "final_evaluations": 1,  # "the final snapshot"
+        "holdout": 0.0,  # the paper trains on all episodes
     },
     # Table "Deepmind Lab experiments' hyperparameters" and, for n-step, the text; h is R2D2's.
     "rlu-dmlab": {
@@ -36,6 +37,7 @@ _PRESETS: dict[str, Mapping[str, Any]] = {
         "steps": 50_000,
         "target_period": 400,
         "learning_rate": 1e-4,  # of 8e-5, 1e-4, 3e-4, chosen per level in the paper
+        "holdout": 0.0,
     },
     # R2D2 where a view is a few numbers and the computer a CPU, as the studies here train it. γ is
     # not its .997, under which a policy that dawdles loses next to nothing in short episodes.

@@ -22,6 +22,7 @@ from rbve import stopping
 from rbve.data.dataset import Dataset
 from rbve.evaluation.evaluate import open_evaluator
 from rbve.evaluation.fit import Interface
+from rbve.evaluation.heldout import HeldOutEpisodes
 from rbve.evaluation.rollout import EvaluationPlan
 from rbve.files import locked
 from rbve.spec import Spec
@@ -31,7 +32,7 @@ from rbve.training.member import CHECKPOINT as CHECKPOINT
 from rbve.training.member import POLICY as POLICY
 from rbve.training.member import Damaged, MemberRun
 from rbve.training.member import is_finished as is_finished
-from rbve.training.notes import weight_notes
+from rbve.training.notes import holdout_notes, weight_notes
 from rbve.training.stream import Stream
 from rbve.training.update import DRAWS, Program, TrainState, make_program, whole
 from rbve.training.work import check_work
@@ -119,8 +120,11 @@ def train_members(
     on_progress: Callable[[Progress], None] = lambda progress: None,
     vectorise: bool | None = None,
     devices: int = 1,
+    held_out: Sequence[Dataset | None] = (),
 ) -> None:
     """Train jobs of one program, each on its dataset, resuming where a checkpoint is.
+
+    `held_out` are the episodes by which each is judged at every interval, where it has any.
 
     Members run one after another on a CPU device, which makes each equal to the same run done
     alone, and vmapped on accelerators (`vectorise` overrides). With more `devices` than one, they
@@ -135,7 +139,11 @@ def train_members(
     kept = {id(data): algorithm.keep(data) for data in datasets}
     table = table_for(spec, [kept[id(data)] for data in datasets])
     program = make_program(spec, table.items, group.split if devices > 1 else whole)
-    for note in weight_notes(jobs, program.options, table.g_scale.tolist()):
+    judges = _judges(jobs, datasets, held_out)
+    for note in (
+        *weight_notes(jobs, program.options, table.g_scale.tolist()),
+        *(holdout_notes(jobs, datasets, held_out) if held_out else ()),
+    ):
         warnings.warn(note, stacklevel=2)
     with ExitStack() as stack:
         evaluate = stack.enter_context(evaluating(spec, datasets[0]))
@@ -144,7 +152,8 @@ def train_members(
         members, damage = [], []
         for index, (job, data, folder) in enumerate(zip(jobs, datasets, folders, strict=True)):
             try:
-                members.append(MemberRun(job, data, folder, program, table, index))
+                run = MemberRun(job, data, folder, program, table, index, judges[index])
+                members.append(run)
             except Damaged as error:
                 damage.append(str(error))
         if left := [member for member in members if not member.finished]:
@@ -170,6 +179,19 @@ def train_members(
             raise
     if damage:
         raise Damaged("; ".join(damage))
+
+
+def _judges(
+    jobs: Sequence[Spec], datasets: Sequence[Dataset], held_out: Sequence[Dataset | None]
+) -> list[HeldOutEpisodes | None]:
+    """One for all members that share their episodes."""
+    made: dict[int, HeldOutEpisodes] = {}
+    judges: list[HeldOutEpisodes | None] = []
+    for job, data, held in zip(jobs, datasets, held_out or [None] * len(jobs), strict=True):
+        if held is not None and id(held) not in made:
+            made[id(held)] = HeldOutEpisodes(held, data, job.view, job.network.memory > 0)
+        judges.append(None if held is None else made[id(held)])
+    return judges
 
 
 def table_for(spec: Spec, datasets: Sequence[Dataset]) -> Table:

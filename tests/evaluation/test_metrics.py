@@ -85,11 +85,15 @@ def test_names_and_words() -> None:
     known = metric.registered()
     assert list(known) == [
         "return", "episode_length", "clipped_return", "normalised_return", "overestimation",
-        "start_overestimation", "value_error", "action_gap", "values_outside",
+        "start_overestimation", "value_error", "action_gap", "heldout_overestimation",
+        "heldout_value_error", "heldout_value_rmse", "heldout_action_gap", "heldout_log_loss",
+        "heldout_agreement", "heldout_coverage", "values_outside",
     ]  # fmt: skip
     assert all(each.name == name and each.label and each.heading for name, each in known.items())
     assert [name for name, each in known.items() if each.values] == [
-        "overestimation", "start_overestimation", "value_error", "action_gap", "values_outside",
+        "overestimation", "start_overestimation", "value_error", "action_gap",
+        "heldout_overestimation", "heldout_value_error", "heldout_value_rmse", "heldout_action_gap",
+        "values_outside",
     ]  # fmt: skip
 
 

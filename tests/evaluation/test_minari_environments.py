@@ -23,7 +23,7 @@ from rbve.data.features import Feature, Features
 
 # A few episodes of FrozenLake bring nothing.
 pytestmark = pytest.mark.filterwarnings("ignore:V̂ is the same in every row")
-QUICK = ("--steps", 4, "--hidden", 4, "--batch-size", 4, "--eval-episodes", 2)
+QUICK = ("--holdout", 0, "--steps", 4, "--hidden", 4, "--batch-size", 4, "--eval-episodes", 2)
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_categories_are_the_environments_own(root: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rbve.convert(found, store)
-    policy = rbve.train(store, "bc", steps=400, learning_rate=1e-2)
+    policy = rbve.train(store, "bc", steps=400, learning_rate=1e-2, holdout=0)
     figures = rbve.evaluate(policy, "gymnasium:CliffWalking-v1", episodes=3, epsilon=0)
     assert (figures["return"], figures["episode_length"]) == (-13, 13)
 
@@ -94,7 +94,7 @@ def test_categories_go_by_name(tmp_path: Path) -> None:
     features = Features((Feature("place", "category", categories=tuple(names)),))
     episode = Episode(obs, actions, np.append(-np.ones(13), 0), True)
     data = Dataset.from_episodes([episode], 4, features=features)
-    policy = rbve.train(data, "bc", steps=400, learning_rate=1e-2)
+    policy = rbve.train(data, "bc", steps=400, learning_rate=1e-2, holdout=0)
     figures = rbve.evaluate(policy, "gymnasium:CliffWalking-v1", episodes=1, epsilon=0)
     assert figures["return"] == -13
     few = Features((Feature("place", "category", categories=("0",)),))

@@ -118,7 +118,8 @@ def test_the_user_is_told(tmp_path: Path) -> None:
     spec = {"hidden": (8,)}
     with pytest.warns(UserWarning, match=f"100% of the {words}"):
         rbve.train(tmp_path / "data", "bve", steps=1, spec=spec)
-    done = run("train", tmp_path / "data", "--steps", 1, "--out", tmp_path / "runs")
+    flags = ("--steps", 1, "--holdout", 0)
+    done = run("train", tmp_path / "data", *flags, "--out", tmp_path / "runs")
     assert done.code == 0, done.err
     assert words in done.err
     assert "values outside" in done.out

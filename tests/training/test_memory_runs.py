@@ -42,9 +42,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def trained(data: Dataset, memory: int) -> Policy:
     plan = {"memory": memory, "hidden": (16,), "batch_size": 32, "n_step": 5, "every": 600}
-    return api.train(
-        data, "rbve", steps=600, env=None, learning_rate=3e-3, target_period=50, spec=plan
-    )
+    own = {"env": None, "holdout": 0.0, "learning_rate": 3e-3, "target_period": 50}
+    return api.train(data, "rbve", steps=600, spec={**plan, **own})
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +227,8 @@ def test_a_member_is_the_same_beside_data_with_a_longer_episode(tmp_path: Path) 
     assert table.items.plan.train == 41
     data = {"short": short, "long": long}
     plan = [("short", 3), ("long", 3), ("long", 4)]  # two devices: the first and last would meet
-    jobs = [dataclasses.replace(job(Path(name), env=None), seed=seed) for name, seed in plan]
+    ref = {"env": None, "holdout": 0.0}
+    jobs = [dataclasses.replace(job(Path(name), **ref), seed=seed) for name, seed in plan]
     together = run_jobs(jobs, tmp_path / "together", datasets=data)
     (alone,) = run_jobs(jobs[:1], tmp_path / "alone", datasets=data)
     assert (alone / "rows.jsonl").read_bytes() == (together[0] / "rows.jsonl").read_bytes()
@@ -259,6 +259,7 @@ def test_real_lab_episodes_train(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, stored[:179], rtol=0, atol=1e-3)
     losses: list[float] = []
     plan = {"memory": 16, "sequence": 20, "batch_size": 2, "every": 4, "n_step": 5, "gamma": 0.997}
+    plan["holdout"] = 0.0  # two episodes
     api.train(
         store, "rbve", steps=24, env=None, learning_rate=1e-3, target_period=400, spec=plan,
         on_progress=lambda progress: losses.append(progress.metrics["train/loss"]),

@@ -61,6 +61,7 @@ def test_the_papers_table() -> None:
     assert (found["target_period"], found["learning_rate"]) == (2500, 1e-4)
     assert (found["torso"], found["hidden"], found["clip_rewards"]) == ("atari", (512,), True)
     assert presets.load(None) == {}
+    assert presets.load("rlu-dmlab")["holdout"] == found["holdout"] == 0.0
     with pytest.raises(ValueError, match=r"unknown preset 'rlu-atri'. Did you mean 'rlu-atari'"):
         presets.load("rlu-atri")
 

@@ -26,6 +26,8 @@ def data() -> Dataset:
 
 
 def test_rows_in_memory_are_the_rows_picked(data: Dataset) -> None:
+    table = np.random.default_rng(1).dirichlet(np.ones(ACTIONS), len(data.action))
+    data = dataclasses.replace(data, policy=table.astype(np.float32))  # every column there is
     for plan in ({}, {"sequence": 4, "burn_in": 3}):
         table, _, _, _ = program_for("bve", data, batch=2, **plan)
         index = np.arange(table.count[0])

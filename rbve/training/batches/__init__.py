@@ -43,6 +43,7 @@ class Picked(NamedTuple):
     frames: Any  # uint8 or float32: (B, 2, stack, ...) of s and s', of sequences (B, L, ...)
     numbers: Any  # (B, ...) int32, Packed
     legal: Any  # (B, 2, A) bool, of sequences (B, L, A); None without masks
+    policy: Any = None  # (B, A) float32 at s', of sequences (B, L, A); None if none is evaluated
 
 
 class Store(NamedTuple):
@@ -52,6 +53,7 @@ class Store(NamedTuple):
     legal: Any  # (R, A) bool; None without masks
     numbers: Any  # int32, Packed: of each transition, of each row of sequences
     items: Any = None  # of sequences (N, 3) int32: first row, first trained on, after the last
+    policy: Any = None  # (R, A) float32; None if none is evaluated
 
 
 class Packed:
@@ -102,7 +104,8 @@ class Packed:
 def row_bytes(data: Dataset) -> int:
     """Of one row as it is stored on a device: its frame, and its mask."""
     masks = 0 if data.legal is None else data.num_actions
-    return seen(data, np.zeros(1, np.int64)).nbytes + masks
+    policy = 0 if data.policy is None else 4 * data.num_actions
+    return seen(data, np.zeros(1, np.int64)).nbytes + masks + policy
 
 
 def all_rows(data: Dataset) -> tuple[np.ndarray, np.ndarray | None]:

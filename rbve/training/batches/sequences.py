@@ -61,6 +61,7 @@ class SequenceItems:
     masked: bool
     pixels: bool  # frames are bytes
     plan: SequencePlan
+    evaluates: bool = False  # rows hold what a policy does
 
     averaged = True
 
@@ -74,6 +75,7 @@ class SequenceItems:
             jnp.zeros((*lead, *self.obs_shape), jnp.uint8 if self.pixels else jnp.float32),
             jnp.zeros((*lead, len(NUMBERS)), jnp.int32),
             jnp.ones((*lead, self.actions), bool) if self.masked else None,
+            jnp.zeros((*lead, self.actions)) if self.evaluates else None,
         )
 
     def fetch(self, store: Store, index: Array) -> Picked:
@@ -84,7 +86,9 @@ class SequenceItems:
         def slices(column: Array) -> Array:
             return jax.vmap(lambda row: jax.lax.dynamic_slice_in_dim(column, row, self.rows))(first)
 
-        picked = jax.tree.map(slices, Picked(store.frames, store.numbers, store.legal))
+        picked = jax.tree.map(
+            slices, Picked(store.frames, store.numbers, store.legal, store.policy)
+        )
         # Among the numbers, not beside them: XLA sums in an order that depends on what it fuses
         # with the sum, and a weight computed there would change the last bit of losses.
         return picked._replace(numbers=picked.numbers.at[..., _WEIGHT].multiply(own))
@@ -107,20 +111,27 @@ class SequenceItems:
         trains = self._trained(named["weight"]) > 0
         goes_on = trains & ~self._trained(named["first"])  # from the step before
         follows = trains & jnp.pad(goes_on[1:], ((0, 1), (0, 0)))
-        legal = next_legal = None
+        legal = next_legal = next_policy = None
         if picked.legal is not None:
             masks = jnp.moveaxis(picked.legal, 0, 1)  # (L, B, A)
             legal = self._trained(masks).reshape(-1, self.actions)
-            next_legal = jnp.take_along_axis(masks, steps.later[..., None], axis=0)
-            next_legal = next_legal.reshape(-1, self.actions)
+            next_legal = self._bootstrap_rows(masks, steps)
+        if picked.policy is not None:
+            next_policy = self._bootstrap_rows(jnp.moveaxis(picked.policy, 0, 1), steps)
         known = [name for name in Batch._fields if name in named]
         return Batch(
             **{name: self._trained(named[name]).reshape(-1) for name in known},
             g_scale=g_scale,
             legal=legal,
             next_legal=next_legal,
+            next_policy=next_policy,
             follows=follows,
         )
+
+    def _bootstrap_rows(self, column: Array, steps: Steps) -> Array:
+        """Of a column (L, B, A) those of the bootstrap steps, flat (T · B, A)."""
+        later = jnp.take_along_axis(column, steps.later[..., None], axis=0)
+        return later.reshape(-1, self.actions)
 
     def views(self, online: Any, target: Any, picked: Picked, keys: Sequence[Array]) -> Views:
         return views_of_steps(online, target, self._steps(picked)[0], self.plan.burn_in, keys)
@@ -174,13 +185,14 @@ class _SequenceColumns:
     def pick(self, index: np.ndarray) -> Picked:
         rows, own = self.rows_of(index)
         frames = seen(self.dataset, rows.reshape(-1))
-        legal = self.dataset.legal
+        legal, policy = self.dataset.legal, self.dataset.policy
         numbers = self.numbers[rows]
         numbers[..., _WEIGHT] *= own
         return Picked(
             frames.reshape(*rows.shape, *frames.shape[1:]),
             numbers,
             None if legal is None else legal[rows],
+            None if policy is None else policy[rows],
         )
 
     def store(self) -> Store:
@@ -190,9 +202,9 @@ class _SequenceColumns:
         def padded(column: np.ndarray) -> np.ndarray:
             return np.pad(column, [(before, after), *[(0, 0)] * (column.ndim - 1)], mode="edge")
 
-        columns = (*all_rows(self.dataset), self.numbers)
-        frames, legal, numbers = jax.tree.map(padded, columns)
-        return Store(frames, legal, numbers, (self.items + before).astype(np.int32))
+        columns = (*all_rows(self.dataset), self.numbers, self.dataset.policy)
+        frames, legal, numbers, policy = jax.tree.map(padded, columns)
+        return Store(frames, legal, numbers, (self.items + before).astype(np.int32), policy)
 
 
 def sequence_plan(
@@ -221,8 +233,9 @@ def sequence_items(data: Dataset, plan: SequencePlan) -> SequenceItems:
             "a network with memory learns from whole episodes, and this data holds fragments of "
             "episodes; train without memory"
         )
-    masked, pixels = data.legal is not None, has_pixels(data)
-    return SequenceItems(input_shape(data, 1), data.num_actions, masked, pixels, plan)
+    masked, evaluates = data.legal is not None, data.policy is not None
+    shape, pixels = input_shape(data, 1), has_pixels(data)
+    return SequenceItems(shape, data.num_actions, masked, pixels, plan, evaluates)
 
 
 def sequence_columns(

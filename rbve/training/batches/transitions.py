@@ -38,6 +38,7 @@ class TransitionItems:
     actions: int
     masked: bool
     pixels: bool  # frames are bytes
+    evaluates: bool = False  # rows hold what a policy does
 
     rows = 1
     averaged = False
@@ -55,6 +56,7 @@ class TransitionItems:
             jnp.zeros(shape, jnp.uint8 if self.pixels else jnp.float32),
             jnp.zeros((batch_size, len(NUMBERS)), jnp.int32),
             jnp.ones((batch_size, 2, self.actions), bool) if self.masked else None,
+            jnp.zeros((batch_size, self.actions)) if self.evaluates else None,
         )
 
     def fetch(self, store: Store, index: Array) -> Picked:
@@ -69,6 +71,7 @@ class TransitionItems:
             _taken(store.frames, wanted),
             numbers,
             None if store.legal is None else _taken(store.legal, rows),
+            None if store.policy is None else _taken(store.policy, rows[:, 1]),
         )
 
     def batch(self, picked: Picked, g_scale: Array) -> Batch:
@@ -80,6 +83,7 @@ class TransitionItems:
             weight=jnp.ones_like(named["g"]),
             legal=picked.legal[:, 0] if masked else None,
             next_legal=picked.legal[:, 1] if masked else None,
+            next_policy=picked.policy,
         )
 
     def views(self, online: Any, target: Any, picked: Picked, keys: Sequence[Array]) -> Views:
@@ -111,7 +115,8 @@ class TransitionItems:
         if self.stack > 1:
             held.append(np.zeros((1, *held[0].shape[1:]), held[0].dtype))
         legal = None if not self.masked else np.concatenate([store.legal for store in stores])
-        return Store(np.concatenate(held), legal, np.concatenate(moved))
+        policy = np.concatenate([each.policy for each in stores]) if self.evaluates else None
+        return Store(np.concatenate(held), legal, np.concatenate(moved), policy=policy)
 
 
 def _taken(column: Array, index: Array) -> Array:
@@ -157,15 +162,16 @@ class _TransitionColumns:
     def pick(self, index: np.ndarray) -> Picked:
         rows, first = self._rows(index)
         held = frames(self.dataset, rows.reshape(-1), np.repeat(first, 2), self.stack)
-        legal = self.dataset.legal
+        legal, policy = self.dataset.legal, self.dataset.policy
         return Picked(
             held.reshape(len(rows), 2, *held.shape[1:]),
             self.numbers[index],
             None if legal is None else legal[rows],
+            None if policy is None else policy[rows[:, 1]],
         )
 
     def store(self) -> Store:
-        return Store(*all_rows(self.dataset), self.numbers)
+        return Store(*all_rows(self.dataset), self.numbers, policy=self.dataset.policy)
 
 
 def transition_items(data: Dataset, stack: int) -> TransitionItems:
@@ -176,7 +182,8 @@ def transition_items(data: Dataset, stack: int) -> TransitionItems:
         )
     shape = frame_shape(data) if stack > 1 else input_shape(data, 1)
     masked = data.legal is not None
-    return TransitionItems(shape, stack, data.num_actions, masked, has_pixels(data))
+    evaluates = data.policy is not None
+    return TransitionItems(shape, stack, data.num_actions, masked, has_pixels(data), evaluates)
 
 
 def transition_columns(
