@@ -55,6 +55,7 @@ def train(args: argparse.Namespace) -> None:
 
     del api  # sets JAX up
     job = Spec.of(
+        holdout=0.0,
         path=args.store,
         fingerprint=fingerprint(args.store),
         algorithm="rbve",

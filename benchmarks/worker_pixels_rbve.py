@@ -37,6 +37,7 @@ def answer(path: str, what: str, batch: int, updates: int) -> dict[str, Any]:
 def train(path: str, batch: int, updates: int) -> dict[str, Any]:
     """Updates per second after the first interval, in which programs are compiled."""
     job = Spec.of(
+        holdout=0.0,
         path=path,
         target_period=125,
         algorithm="dqn",

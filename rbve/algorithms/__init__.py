@@ -78,8 +78,10 @@ def load(name: str) -> Algorithm:
 
 
 def built_in(name: str) -> Algorithm:
-    """One of `names()`; nothing else is imported."""
-    if name not in names():
+    """One of `names()`, or a file here with a leading underscore, which is for this package's own
+    use; nothing else is imported."""
+    own = name.startswith("_") and name.isidentifier() and (FOLDER / f"{name}.py").is_file()
+    if name not in names() and not own:
         raise registry.unknown("algorithm", name, names())
     return _from_module(name, importlib.import_module(f"rbve.algorithms.{name}"))
 

@@ -20,6 +20,7 @@ from rbve.data.source import Fault
 __all__ = ["EXIT_CODES", "WORDS", "Audit", "Finding", "audit", "audit_path"]
 
 _MOST_FAULTS = 1000  # kept; one bad column can hold millions
+_MANY = 100  # episodes, of which few that pay are worth a remark
 # What a reader reports by row, the audit need not count again.
 _SAME_AS = {
     "nan reward": "rewards not finite",
@@ -175,5 +176,12 @@ def _remarks(result: Audit) -> Iterator[str]:
         )
     if result.counts.without_final:
         yield f"{counted(result.counts.without_final, 'episode')} without a final observation"
+    known = result.counts.episodes - result.counts.returns_unknown
+    above = round(result.counts.above_mean * known)
+    if known >= _MANY and 0 < above < len(result.actions):
+        yield (
+            f"{above:,} of {known:,} episodes return more than the mean, fewer than the "
+            f"{len(result.actions)} actions: which action is better can hardly be told from them"
+        )
     if not result.provenance.get("finished", True):
         yield "the recording was interrupted; every complete episode is here"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbve.audit._reading import Sample, rows_at
+from rbve.audit._reading import Encoder, Sample, draw, encoded, fit_encoder, reach, rows_at
 from rbve.audit.verdict import Finding, listed
 from rbve.data.dataset import Dataset
 
@@ -56,6 +56,32 @@ class Support:
     propensities: _Propensities | None
 
 
+@dataclass(frozen=True)
+class Regions:
+    """Cells of a log, to ask what it did in states like others."""
+
+    encode: Encoder
+    centres: np.ndarray  # (K, D)
+    pairs: np.ndarray  # (K, A) rows of each action in each cell
+
+    @staticmethod
+    def of(dataset: Dataset, seed: int = 0) -> "Regions":
+        """By the same sample and the same cells as an audit with this seed."""
+        within = reach(dataset, seed)
+        encode = fit_encoder(dataset, within, seed)
+        sample = draw(dataset, within, encode, seed)
+        centres = _centres(sample.states, dataset.num_actions, seed)
+        action = np.asarray(dataset.action[sample.rows], np.int64)
+        cell = _assign(sample.states, centres)
+        return Regions(encode, centres, _pairs(cell, action, len(centres), dataset.num_actions))
+
+    def supported(self, dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+        """(N, A) bool, which actions the log took at least ENOUGH times in states like those of
+        these rows, which may be of other episodes."""
+        cell = _assign(encoded(dataset, rows, self.encode), self.centres)
+        return self.pairs[cell] >= ENOUGH
+
+
 def measure(dataset: Dataset, sample: Sample, seed: int) -> Support:
     actions, rows = dataset.num_actions, sample.rows
     final = rows_at(len(dataset.action), dataset.offsets[1:] - 1)
@@ -95,10 +121,14 @@ def _cells(
     """(N,) cell of every state, and (cells, A) rows of each action in each."""
     centres = _centres(states, actions, seed)
     cell = _assign(states, centres)
-    pairs = np.bincount(cell * actions + action, minlength=len(centres) * actions)
-    pairs = pairs.reshape(len(centres), actions)
+    pairs = _pairs(cell, action, len(centres), actions)
     kept = pairs.any(axis=1)  # cells that no row of the sample is in are none
     return (np.cumsum(kept) - 1)[cell], pairs[kept]
+
+
+def _pairs(cell: np.ndarray, action: np.ndarray, cells: int, actions: int) -> np.ndarray:
+    """(cells, A) rows."""
+    return np.bincount(cell * actions + action, minlength=cells * actions).reshape(cells, actions)
 
 
 def _masks(dataset: Dataset, final: np.ndarray) -> tuple[list[int] | None, float, float]:

@@ -34,8 +34,10 @@ def command(
             online agent in MinAtar plays for half a million steps.
         policy: "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns; by
             --steps, not --episodes: 200,000 unless the environment has its own number), "uniform",
-            "script" (a player written for the game, e.g. atari:Boxing), or a saved policy's file.
-        epsilon: Share of random actions of a saved policy or a script (0.25 = noisy expert).
+            "script" (a player written for the game, e.g. atari:Boxing), "clinicians" (those of
+            icu_sepsis), or a saved policy's file.
+        epsilon: Share of random actions of a saved policy, a script or the clinicians (0.25 = noisy
+            expert).
         noise: Probability that the environment executes a random action instead.
         seed: One or more seeds; each gives its own dataset.
         keep: Share of the episodes to keep, drawn at random (the paper keeps 0.1).

@@ -164,6 +164,12 @@ def _train(flags: Any, config: SweepConfig) -> None:
         _console.tell(f"policy: {folder / 'policy.safetensors'}")
     if len(folders) > _POLICIES:
         _console.tell(f"and {len(folders) - _POLICIES} more beside them")
+    if judged := [run for run in runs if "held_out_episodes" in run.facts]:
+        place = flags.out / judged[0].job / "policy.safetensors"
+        _console.tell(
+            "held-out episodes did not train; what a policy is worth, by them: "
+            f"rbve ope {place} {judged[0].field('path')}"
+        )
     for run in runs:
         _console.show_notes(run_warnings(run.job, run))
     ends = {run.job: run.last("diverged_at") for run in runs}

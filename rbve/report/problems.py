@@ -1,7 +1,9 @@
 """Sections of a page about runs: per problem a headline, a table and charts; then every run."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from markupsafe import Markup
 
 from rbve.audit.verdict import counted
 from rbve.envs.atari import REPORTED_ON, SCORES, TUNED_ON, game_of, reference
-from rbve.evaluation.metric import registered
+from rbve.evaluation.metric import Metric, held_out_metrics, registered
 from rbve.report import statistics, table
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.labels import SHORT_REFERENCES, one_line
@@ -42,6 +44,15 @@ _DEFINITIONS = {
     "Value error": "Mean of Q − G over the same steps, with sign: positive where the network "
     "claims too much.",
     "Action gap": "Mean difference between the highest and the second-highest Q of a state.",
+    "Held-out claim, error, RMS, gap": "Of episodes that did not train, where G is the discounted "
+    "return that the log got from there: mean of Q − G for the policy's own choice (one that is "
+    "better than the log may claim more), mean and root mean square of Q − G for the logged "
+    "action, and action gap. Episodes that the log cuts short have no G and are left out of all "
+    "but the last. None of them is the return of the policy; rbve ope estimates that.",
+    "As logged, covered, log loss": "Of the same episodes: share of decisions in which the policy "
+    "chooses as the log did; share of its choices that the training episodes took a few times at "
+    "least in like states (regions of the audit); of cloning, mean of −log π(a) of logged "
+    "actions, in nats.",
     "Diverged": "Runs whose gradients stopped being finite. They end there with their last finite "
     "weights, and those weights are evaluated.",
     "Behaviour, best, random, online": "Mean return of the recorded episodes, the best of them, a "
@@ -159,8 +170,10 @@ def _charts(problem: Problem, name: str) -> Iterator[Chart]:
         if any(method.diverged for method in methods):
             note += "; dot: a run diverged there, its last return stands"
         offline = tuple(mark for each, mark in marks.items() if each != "reference_return")
-        panel, title = Panel("", tuple(map(_curve, methods)), offline), f"Learning curves: {label}"
+        lines = tuple(_curve(method, method.curve) for method in methods)
+        panel, title = Panel("", lines, offline), f"Learning curves: {label}"
         yield Chart(f"{name}-curves", title, f"{note}.", "lines", "updates", "return", (panel,))
+    yield from _held_out(problem, name)
     if problem.ranked:
         bar = _shown_as("bar", [method.estimates["return"] for method in problem.methods])
         note = f"Dot: mean of {_count(problem.methods)}{bar}; faint: single runs."
@@ -194,14 +207,43 @@ def _count(methods: Sequence[Method]) -> str:
     return f"n = {runs[0]} to {runs[-1]} runs per method"
 
 
-def _curve(method: Method) -> Series:
+def _held_out(problem: Problem, name: str) -> Iterator[Chart]:
+    """One chart, where episodes were held out: a panel for each of their figures."""
+    panels, ends = [], list[Estimate]()
+    for measure, metric in held_out_metrics().items():
+        curves = [(method, method.curve_of(measure)) for method in problem.methods]
+        ends += [curve[-1][1] for _, curve in curves if curve]
+        lines = (_within(metric, _curve(method, curve)) for method, curve in curves if curve)
+        if held := tuple(lines):
+            panels.append(Panel(metric.label, held))
+    if panels:
+        band, title = _shown_as("band", ends), f"Held-out episodes: {problem.label}"
+        note = f"Of episodes that did not train. Line: mean of {_count(problem.methods)}{band}."
+        axes = ("updates", "", tuple(panels))
+        yield Chart(f"{name}-heldout", title, note, "lines", *axes)
+
+
+def _within(metric: Metric, series: Series) -> Series:
+    """With intervals that keep to the values the metric can have."""
+    low = 0.0 if metric.nonnegative else -math.inf
+    high = 1.0 if metric.style == "percent" else math.inf
+    points = tuple(
+        point._replace(low=max(point.low, low), high=min(point.high, high))
+        if point.low is not None and point.high is not None
+        else point
+        for point in series.points
+    )
+    return replace(series, points=points)
+
+
+def _curve(method: Method, curve: Sequence[tuple[int, Estimate]]) -> Series:
     ends = [run.last("diverged_at") for run in method.runs]
-    steps = [step for step, _ in method.curve]
+    steps = [step for step, _ in curve]
     diverged = [min(steps, key=lambda step: abs(step - at)) for at in ends if at is not None]
     notes = {step: f"{counted(diverged.count(step), 'run')} diverged here" for step in diverged}
     points = tuple(
         Point(step, estimate.mean, estimate.low, estimate.high, estimate.n, notes.get(step, ""))
-        for step, estimate in method.curve
+        for step, estimate in curve
     )
     style: Any = {"dash": method.dash, "strong": method.emphasised}
     return Series(method.name, method.colour, points, **style)

@@ -72,13 +72,17 @@ class Method:
 
     @cached_property
     def curve(self) -> list[tuple[int, Estimate]]:
-        """Return at the steps all runs were evaluated at.
+        """Return at the steps all runs were evaluated at."""
+        return self.curve_of("return")
 
-        A diverged run ended early with its last finite weights, so its last return stands.
+    def curve_of(self, measure: str) -> list[tuple[int, Estimate]]:
+        """A figure at the steps at which all runs that have it were measured.
+
+        A diverged run ended early with its last finite weights, so its last figure stands.
         """
         curves, datasets = [], []
         for run in self.runs:
-            rows = [row for row in run.rows if row.metric == "return" and math.isfinite(row.value)]
+            rows = [row for row in run.rows if row.metric == measure and math.isfinite(row.value)]
             if rows:
                 ended = run.last("diverged_at") is not None
                 curves.append(({row.step: row.value for row in rows}, ended))
@@ -232,6 +236,7 @@ def _settings_of(run: Run) -> dict[str, Any]:
         **{each: run.field(each) for each in ("learning_rate", "algorithm_version", "td", "steps")},
         **{name: value for name, value in own.items() if name not in _NOT_A_SETTING},
         "target_period": run.field("target_period"),
+        "holdout": run.field("holdout") or 0.0,  # older runs held out nothing
     }
 
 

@@ -34,8 +34,14 @@ def _shown_metrics(problem: Problem) -> list[Metric]:
     ]
 
 
+def _shows_loss(problem: Problem) -> bool:
+    """Where nothing else tells how training went."""
+    judged = metric.held_out_metrics().keys() & {each.name for each in _shown_metrics(problem)}
+    return not problem.evaluated and not judged
+
+
 def columns(problem: Problem) -> tuple[str, ...]:
-    loss = () if problem.evaluated else ("last training loss",)
+    loss = ("last training loss",) if _shows_loss(problem) else ()
     headings = (each.heading for each in _shown_metrics(problem))
     return ("method", "n", *loss, *headings, "diverged")
 
@@ -47,7 +53,7 @@ def lines(problem: Problem) -> list[_Line]:
     for method in problem.methods:
         loss = number(method.train_loss.mean) + share(method.train_loss, method)
         figures = (cell(each, method, places) for each in known)
-        shown = figures if problem.evaluated else (loss, *figures)
+        shown = (loss, *figures) if _shows_loss(problem) else figures
         cells = (method.name, str(method.n), *shown, str(method.diverged))
         result.append(_Line(method, cells))
     if not problem.evaluated:

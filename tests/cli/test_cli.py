@@ -157,7 +157,8 @@ def test_figures_that_are_not_known_are_null_in_json(tmp_path: Path) -> None:
     """Every episode of this level ends by its time limit, so over-estimation is not known."""
     level, data = "collect:few", tmp_path / "data"
     succeed("record", level, "--policy", "uniform", "--episodes", 2, "--out", data)
-    succeed("train", data, "--env", "none", "--steps", 2, "--out", tmp_path / "runs")
+    few = ("--env", "none", "--holdout", 0, "--steps", 2)
+    succeed("train", data, *few, "--out", tmp_path / "runs")
     (policy,) = (tmp_path / "runs").glob(f"*/{POLICY}")
     figures = succeed("evaluate", policy, "--env", level, "--episodes", 2, "--json")
     assert json.loads(figures)["overestimation"] is None

@@ -236,7 +236,7 @@ def test_real_records_from_shards_to_a_policy(tmp_path: Path) -> None:
     assert (data.num_transitions, float(data.episode_return[0]), data.num_actions) == (310, 17, 18)
     assert data.obs_shape == (84, 84, 1)
     few = ("--steps", 4, "--every", 2, "--batch-size", 4, "--hidden", 8, "--stack", 4)
-    done = run("train", store, *few, "--out", tmp_path / "runs")
+    done = run("train", store, *few, "--holdout", 0, "--out", tmp_path / "runs")
     assert done.code == 0, done.err
     (file,) = (tmp_path / "runs").glob("*/policy.safetensors")
     policy = Policy.load(file)

@@ -174,7 +174,8 @@ def test_control_characters_and_markup_in_names(tmp_path: Path) -> None:
         assert found.code in (0, 3, 4), found.err
         assert "\\x1b[2Jup[/]" in found.out
         assert "\x1b[2J" not in found.out + found.err
-    found = run("train", tmp_path / "[/store", "--out", tmp_path / "[/runs", *TRAIN)
+    flags = ("--holdout", 0, *TRAIN)  # of two episodes none is held out
+    found = run("train", tmp_path / "[/store", "--out", tmp_path / "[/runs", *flags)
     assert found.code == 0, found.err
 
 

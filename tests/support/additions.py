@@ -11,6 +11,9 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 import rbve
 from support.cli import run
 
@@ -74,6 +77,12 @@ def metric(folder: Path) -> None:
     assert "greed" in (folder / "metric.html").read_text().lower()
     (table,) = (folder / "metric-figures").glob("summary.csv")
     assert "greed" in table.read_text().splitlines()[0]
+
+
+def estimator(folder: Path) -> None:
+    result = rbve.ope(data(folder), lambda obs: np.full((len(obs), 2), 0.5), fit_steps=1)
+    (halved,) = (each for each in result["policy"].estimates if each.label == "Halved")
+    assert halved.value == pytest.approx(result.behaviour / 2)
 
 
 def torso(folder: Path) -> None:
@@ -145,6 +154,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "algorithm": algorithm,
     "format": format_,
     "metric": metric,
+    "estimator": estimator,
     "torso": torso,
     "head": head,
     "optimiser": optimiser,

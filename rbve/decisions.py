@@ -1,0 +1,142 @@
+"""The Python interface, from a log to a decision: what policies are worth, and which to deploy."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rbve import backend
+from rbve.audit import audit
+from rbve.data import Dataset, load
+from rbve.data.manifest import content_fingerprint, fingerprint
+from rbve.ope.fits import FitPlan
+from rbve.ope.judge import OpePlan, OpeResult
+from rbve.ope.options import SelectOptions
+from rbve.ope.run import Question, Target, answer
+from rbve.ope.select import Selection
+from rbve.ope.select import select as selecting
+from rbve.ope.targets import Deployment
+from rbve.policy import Policy
+from rbve.policy.file import policy_file
+from rbve.report import card
+from rbve.training.run import POLICY, Progress
+
+__all__ = ["ope", "select"]
+
+
+def ope(
+    data: Dataset | str | Path,
+    policies: Mapping[str, Target | str | Path] | Target | str | Path,
+    *,
+    gamma: float | None = None,
+    epsilon: float = 0.0,
+    temperature: float = 0.0,
+    propensities: Any = None,
+    by: str | None = None,
+    interval: str = "student",
+    level: float = 0.9,
+    fit_steps: int = 20_000,
+    folds: int = 2,
+    seed: int = 0,
+    seen: bool = False,
+    out: str | Path | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> OpeResult:
+    """What policies are worth by a log alone: estimates, intervals and gates.
+
+    Args:
+        data: The log, a Dataset or the path of a store.
+        policies: One policy, or several by name. A policy is a Policy, its file, a table of
+            probabilities (a row per decision of the log, a column per action), or a function of
+            observations (R, ...) and, if it takes a second argument, masks of legal actions, that
+            gives such a table.
+        gamma: Discount; None = the one the policies were trained with, else 0.99.
+        epsilon: Share of random legal actions when trained policies act.
+        temperature: Trained policies act by softmax(scores / temperature); 0 = by the best action.
+        propensities: "logged" or "estimated"; None = logged where the log has them.
+        by: A named column: values by its levels too.
+        interval: "student", "bootstrap" or "bernstein", over episodes.
+        level: Probability that an interval holds the value.
+        fit_steps: Updates of each fit of values and propensities.
+        folds: Parts of the episodes; each is judged by fits to the others.
+        seed: Of folds and fits.
+        seen: Judge by episodes that the policies were trained on; values come out too good.
+        out: Folder that keeps the fits, where an interrupted call resumes.
+        on_progress: Called as fits go on.
+
+    Returns:
+        `behaviour` with its interval and a Judgement per policy: `result["name"].best` is the
+        estimate to go by, None if all were refused; `gates` say why.
+
+    Raises:
+        ValueError: A policy does not fit the log, propensities or probabilities are none, or the
+            policies were trained on these episodes; the message says what to do.
+    """
+    backend.prepare()
+    named = dict(policies) if isinstance(policies, Mapping) else {"policy": policies}
+    targets: dict[str, Target] = {
+        name: Policy.load(each) if isinstance(each, str | Path) else each
+        for name, each in named.items()
+    }
+    opened = data if isinstance(data, Dataset) else load(data, verify=False)
+    mark = content_fingerprint(data) if isinstance(data, Dataset) else fingerprint(Path(data))
+    acting = Deployment(epsilon, temperature)
+    fit = FitPlan(fit_steps, folds, seed, out=None if out is None else Path(out))
+    plan = OpePlan(propensities=propensities, fit=fit, interval=interval, level=level)
+    return answer(opened, Question(targets, acting, gamma, by, seen, mark), plan, on_progress)
+
+
+def select(
+    data: str | Path,
+    out: str | Path,
+    *,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    **options: Any,
+) -> Selection:
+    """Audit a log, train candidates, judge them and their checkpoints, recommend.
+
+    Args:
+        data: Path of a store.
+        out: Folder for runs, fits, `card.html` and, if one is recommended, `policy.safetensors`; an
+            interrupted call resumes there.
+        on_progress: Called as training and fits go on.
+        **options: Fields of rbve.ope.options.SelectOptions, the flags of `rbve select`: algorithm,
+            steps, checkpoints, holdout, gamma, ...
+
+    Returns:
+        `recommendation` (decision, policy, reasons), `result` with every judgement, `policies`.
+
+    Raises:
+        ValueError: The audit says not to train on this log, or it cannot judge; the message says
+            what to do.
+    """
+    backend.prepare()
+    known = SelectOptions(**options)
+    dataset = load(data)
+    checked = audit(dataset, known.gamma)
+    if checked.verdict == "stop":
+        names = ", ".join(each.name for each in checked.findings)
+        raise ValueError(
+            f"{data}: the audit says not to train on this log ({names}); `rbve inspect {data}` "
+            "says what to do about it"
+        )
+    chosen = selecting(Path(data), dataset, known, Path(out), on_progress)
+    card.write(chosen, checked, str(data), Path(out) / "card.html")
+    if chosen.recommendation.decision == "deploy":
+        chosen.policies[str(chosen.recommendation.policy)].save(Path(out) / POLICY)
+    return chosen
+
+
+def named_policies(files: Sequence[Path], algorithm: str | Path | None = None) -> dict[str, Policy]:
+    """Policies by their files, each under a short name of its own."""
+    backend.prepare()
+    loaded = [Policy.load(policy_file(file), algorithm) for file in files]
+    names: dict[str, Policy] = {}
+    for file, policy in zip(files, loaded, strict=True):
+        folder = file if file.is_dir() else file.parent
+        name = policy.algorithm.name
+        if name in names or sum(each.algorithm.name == name for each in loaded) > 1:
+            name = folder.name or str(file)
+        if name in names:
+            raise ValueError(f"{file}: given twice, or two policies of one name")
+        names[name] = policy
+    return names

@@ -1,0 +1,214 @@
+"""Judge policies by a log: estimates by every estimator, intervals, gates, and the difference to
+what the log's own behaviour brings."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rbve.ope import estimators, gates, intervals
+from rbve.ope.behaviour import BehaviourPolicy, Source
+from rbve.ope.case import OpeCase
+from rbve.ope.fits import FitPlan, Fits
+from rbve.ope.gates import Gate
+from rbve.ope.groups import Subgroup
+from rbve.ope.log import DecisionLog
+from rbve.ope.sensitivity import MOST_STEPS, Bounds, breakdown, sensitivity
+from rbve.ope.values import ValueCheck
+
+_ODDS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)  # by which hidden reasons may change an action's odds
+_FEW = 30  # episodes whose return is not the most common one
+
+
+@dataclass(frozen=True)
+class ValueEstimate:
+    """By one estimator."""
+
+    name: str
+    label: str
+    value: float
+    interval: tuple[float, float] | None  # None where its spread over episodes tells nothing
+    difference: float  # to the behaviour's own value, episode by episode
+    difference_interval: tuple[float, float] | None
+    failed: tuple[str, ...]  # names of gates
+    influence: np.ndarray = field(repr=False, compare=False)  # (E,)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failed
+
+
+@dataclass(frozen=True)
+class PolicyJudgement:
+    """Of one policy."""
+
+    policy: str
+    estimates: tuple[ValueEstimate, ...]
+    gates: tuple[Gate, ...]
+    agreement: float  # share of logged actions that the policy would take
+    confounding: tuple[Bounds, ...] = ()  # bounds under hidden confounding; of short episodes alone
+    breakdown: float | None = None  # odds at which the difference to the behaviour may be nothing
+
+    @property
+    def best(self) -> ValueEstimate | None:
+        """The first estimate with an interval that passed all its gates."""
+        return next((e for e in self.estimates if e.passed and e.interval is not None), None)
+
+
+@dataclass(frozen=True)
+class OpeResult:
+    gamma: float
+    level: float  # of intervals
+    interval: str  # how they are made
+    episodes: int
+    decisions: int
+    behaviour: float  # mean discounted return
+    behaviour_interval: tuple[float, float]
+    propensities: BehaviourPolicy = field(repr=False)
+    judgements: tuple[PolicyJudgement, ...]
+    notes: tuple[str, ...]
+    returns: np.ndarray = field(repr=False)  # (E,) of the behaviour
+    log: DecisionLog = field(repr=False)  # the episodes that judged
+    values: Mapping[str, ValueCheck] = field(default_factory=dict)  # of policies that have them
+    groups: tuple[Subgroup, ...] = ()
+    by: str = ""  # the column of the groups
+
+    def __getitem__(self, policy: str) -> PolicyJudgement:
+        return next(each for each in self.judgements if each.policy == policy)
+
+
+@dataclass(frozen=True)
+class OpePlan:
+    """How policies are judged.
+
+    Attributes:
+        propensities: "logged" or "estimated"; None = logged where the log has them.
+        fit: Of fitted values and propensities.
+        interval: student, bootstrap or bernstein.
+        level: Probability that an interval holds the value.
+    """
+
+    propensities: Source | None = None
+    fit: FitPlan = field(default_factory=FitPlan)
+    interval: str = "student"
+    level: float = intervals.LEVEL
+
+    def __post_init__(self) -> None:
+        if self.interval not in intervals.METHODS:
+            known = ", ".join(intervals.METHODS)
+            raise ValueError(f"interval is one of {known}; got {self.interval!r}")
+        if not 0 < self.level < 1:
+            raise ValueError(f"level lies between 0 and 1; got {self.level}")
+
+
+def judge(
+    log: DecisionLog,
+    policies: Mapping[str, np.ndarray],
+    fits: Sequence[Fits],
+    behaviour: BehaviourPolicy,
+    plan: OpePlan,
+) -> OpeResult:
+    """Judge policies, given as probabilities (R, A) of every row of the log's dataset.
+
+    Args:
+        log: The episodes that judge.
+        policies: Their probabilities, by name.
+        fits: One per policy and, where episodes were cut, one more, of the behaviour.
+        behaviour: Who made the log.
+        plan: How intervals are made.
+    """
+    returns = log.sum(log.discount * log.reward)
+    if log.cut.any():
+        beyond = log.gamma ** log.lengths.astype(np.float64) * fits[len(policies)].v_final
+        returns = returns + np.where(log.cut, beyond, 0.0)
+    judged = []
+    for (name, table), fit in zip(policies.items(), fits, strict=False):
+        case = OpeCase(log, table[log.rows], behaviour.taken, fit.q, fit.v_final)
+        judged.append(_judgement(name, case, behaviour, returns, plan))
+    return OpeResult(
+        gamma=log.gamma,
+        level=plan.level,
+        interval=plan.interval,
+        episodes=log.episodes,
+        decisions=len(log.action),
+        behaviour=float(returns.mean()),
+        behaviour_interval=intervals.METHODS[plan.interval](returns, plan.level),
+        propensities=behaviour,
+        judgements=tuple(judged),
+        notes=(*log.notes, *_few_events(returns)),
+        returns=returns,
+        log=log,
+    )
+
+
+def _judgement(
+    name: str, case: OpeCase, behaviour: BehaviourPolicy, returns: np.ndarray, plan: OpePlan
+) -> PolicyJudgement:
+    log = case.log
+    influence = {each: estimators.load(each).estimate(case) for each in estimators.suited(log)}
+    weighted = gates.weight_gates(case)
+    if behaviour.source == "estimated":
+        weighted.append(gates.calibration_gate(behaviour))
+    light = gates.variance_gate(case)
+    fitted = [gates.fit_gate(case)]
+    common = [gates.support_gate(case, behaviour, log.dataset.actions)]
+    with_interval = {
+        estimators.load(each).ESTIMATOR.name_on(log): values for each, values in influence.items()
+        if estimators.load(each).ESTIMATOR.interval
+    }  # fmt: skip
+    common.append(gates.agreement_gate(case, with_interval))
+    # Of one decision a fit has seen no more such returns than the weights have; of several it may
+    # have learned from parts of episodes.
+    (common if log.one_step else weighted).append(gates.events_gate(case))
+    make = intervals.METHODS[plan.interval]
+    estimates = []
+    for each, values in influence.items():
+        own = estimators.load(each).ESTIMATOR
+        asked = [*common, *(weighted if own.weights else []), *(fitted if own.values else [])]
+        asked += [light] if own.light_tail else []
+        failed = [gate.name for gate in asked if not gate.passed]
+        value = float(values.mean())
+        if not math.isfinite(value):
+            failed.append("no overlap")
+        difference = values - returns
+        estimates.append(
+            ValueEstimate(
+                name=each,
+                label=own.name_on(log),
+                value=value,
+                interval=make(values, plan.level) if own.interval else None,
+                difference=float(difference.mean()),
+                difference_interval=make(difference, plan.level) if own.interval else None,
+                failed=tuple(failed),
+                influence=values,
+            )
+        )
+    taken = case.policy[np.arange(len(log.action)), log.action]
+    bounds: tuple[Bounds, ...] = ()
+    breaks = None
+    if log.lengths.max() <= MOST_STEPS and log.last(case.weight).any():
+        bounds = tuple(sensitivity(case, _ODDS))
+        breaks = breakdown(case, float(returns.mean()))
+    every = (*common, *weighted, light, *fitted)
+    return PolicyJudgement(name, tuple(estimates), every, float(taken.mean()), bounds, breaks)
+
+
+def _few_events(returns: np.ndarray) -> list[str]:
+    common, other = gates.most_common(returns)
+    count = int(other.sum())
+    if count >= _FEW:
+        return []
+    return [
+        f"{count:,} of {len(returns):,} episodes return anything but {common:g}: all that is said "
+        "here, of the behaviour too, rests on these few"
+    ]
+
+
+def every_row(log: DecisionLog, behaviour: BehaviourPolicy) -> np.ndarray:
+    """(R, A) of the behaviour; where nothing is known of final rows, as in the last decision."""
+    table = np.empty((len(log.dataset.action), log.dataset.num_actions))
+    table[log.rows] = behaviour.every
+    final = behaviour.final
+    table[log.final_rows] = behaviour.every[log.offsets[1:] - 1] if final is None else final
+    return table

@@ -1,0 +1,108 @@
+"""From a log to a decision: train candidates, judge them and their checkpoints, recommend.
+
+All that takes long is kept in one folder: runs, fits, the judgement. The same call goes on after an
+interruption.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rbve.data.dataset import Dataset
+from rbve.data.manifest import fingerprint
+from rbve.evaluation.follow import SNAPSHOTS
+from rbve.ope.details import Details, details_of
+from rbve.ope.fits import FitPlan, fit_values
+from rbve.ope.judge import OpePlan, OpeResult
+from rbve.ope.options import SelectOptions
+from rbve.ope.rule import Recommendation, recommend
+from rbve.ope.run import Question, answer
+from rbve.ope.targets import Deployment, probabilities
+from rbve.policy import Policy
+from rbve.spec import Spec
+from rbve.sweep.grid import identified
+from rbve.sweep.run import run_jobs
+from rbve.training.run import POLICY, Progress, is_finished
+
+# Algorithms, and the settings tried of each.
+CANDIDATES: Mapping[str, Mapping[str, Sequence[Any]]] = {
+    "bc": {}, "filtered_bc": {}, "bve": {}, "rbve": {"lam": (0.05, 0.5)},
+    "cql": {"alpha": (0.1, 1.0)}, "bcq": {"threshold": (0.1, 0.3)},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Selection:
+    result: OpeResult
+    recommendation: Recommendation
+    policies: Mapping[str, Policy]  # candidates and their checkpoints, by name
+    files: Mapping[str, Path]
+    details: Details | None  # of the policy that is recommended, or came first
+
+
+def candidate_jobs(data: Path, dataset: Dataset, options: SelectOptions) -> dict[str, Spec]:
+    """Jobs of the candidates by name."""
+    base = Spec.of(
+        path=str(data), steps=options.steps, seed=options.seed, gamma=options.gamma,
+        holdout=options.holdout, holdout_seed=options.seed, hidden=options.hidden,
+        memory=options.memory, every=-(-options.steps // options.checkpoints),
+    )  # fmt: skip
+    known = CANDIDATES if not options.algorithm else {name: {} for name in options.algorithm}
+    jobs = {}
+    for algorithm, settings in known.items():
+        for values in itertools.product(*settings.values()):
+            own = dict(zip(settings, values, strict=True))
+            job = identified(base.varied(algorithm=algorithm, **own), dataset)
+            words = " ".join(f"{name}={value:g}" for name, value in own.items())
+            jobs[f"{job.algorithm_name} {words}".strip()] = job
+    return jobs
+
+
+def train_candidates(
+    jobs: Mapping[str, Spec],
+    out: Path,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> dict[str, Path]:
+    """Policies of all stages of all candidates: name -> file, the last stage under its own name."""
+    for job in jobs.values():
+        if not is_finished(out / job.id):
+            (out / job.id / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
+    files = {}
+    for name, folder in zip(jobs, run_jobs(list(jobs.values()), out, on_progress), strict=True):
+        for stage in sorted((folder / SNAPSHOTS).glob("*.safetensors")):
+            step = int(stage.stem)
+            if step < jobs[name].steps:
+                files[f"{name} @{step:,}"] = stage
+        files[name] = folder / POLICY
+    return files
+
+
+def select(
+    data: Path,
+    dataset: Dataset,
+    options: SelectOptions,
+    out: Path,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Selection:
+    """Train, judge, recommend.
+
+    Raises:
+        ValueError: The data cannot be trained on or judged by; the message says what to do.
+    """
+    jobs = candidate_jobs(data, dataset, options)
+    files = train_candidates(jobs, out / "runs", on_progress)
+    policies = {name: Policy.load(file) for name, file in files.items()}
+    deployment = Deployment(options.epsilon, options.temperature)
+    fit = FitPlan(options.fit_steps, seed=options.seed, out=out / "fits")
+    plan = OpePlan(options.propensities, fit, options.interval, options.level)
+    question = Question(policies, deployment, options.gamma, fingerprint=fingerprint(data))
+    result = answer(dataset, question, plan, on_progress)
+    advice = recommend(result)
+    name = advice.policy or advice.ranking[0]
+    policy = policies[name]
+    table = probabilities(policy, result.log.dataset, deployment)
+    fits = fit_values(result.log, [table], fit.suited_to(policy), on_progress)[0]  # made before
+    details = details_of(policy, result.log, result.propensities, fits, options.seed)
+    return Selection(result, advice, policies, files, details)

@@ -1,0 +1,166 @@
+"""The policy card: what a log supports, which policy was chosen, and what to doubt."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import escape
+
+from rbve.audit import WORDS as AUDIT_WORDS
+from rbve.audit import Audit
+from rbve.ope.details import Details, Explained
+from rbve.ope.rule import guess
+from rbve.ope.select import Selection
+from rbve.report import ope_page, page
+from rbve.report.chart import Chart, Panel, Point, Series
+from rbve.report.ope_page import html_table, number, with_interval
+from rbve.report.page import Section
+
+_BLUE, _GREY = "#0b5cad", "#8a8f98"
+_ACTIONS = 20  # drawn
+
+
+def write(selection: Selection, audit: Audit, data: str, out: Path) -> Path:
+    """Write the card; figures and their numbers lie beside it."""
+    result = selection.result
+    about = (
+        f"{escape(data)}: judged by {result.episodes:,} held-out episodes "
+        f"({result.decisions:,} decisions), discount {result.gamma:g}, propensities "
+        f"{result.propensities.source}."
+    )
+    sections = [_recommendation(selection), _candidates(selection), _audit(audit)]
+    if selection.details is not None:
+        sections += _details(selection, selection.details)
+    sections += [each for each in ope_page.sections(result) if each.id != "summary"]
+    sections.append(_limits(selection))
+    return page.write(sections, out, "Policy card", about)
+
+
+def _recommendation(selection: Selection) -> Section:
+    advice = selection.recommendation
+    reasons = "".join(f"<li>{escape(each)}</li>" for each in advice.reasons)
+    own = with_interval(selection.result.behaviour, selection.result.behaviour_interval)
+    name = f": {advice.policy}" if advice.decision == "deploy" else ""
+    body = f"<p class='headline'>{escape(advice.words + name)}.</p><ul>{reasons}</ul>"
+    body += f"<p>The log's own behaviour returns {escape(own)} an episode.</p>"
+    if advice.decision == "deploy" and advice.policy is not None:
+        file = selection.files[advice.policy]
+        body += (
+            f"<p>Load it: <code>rbve.Policy.load({escape(repr(str(file)))})</code>, then "
+            "<code>policy.decide(row)</code>.</p>"
+        )
+    return Section("recommendation", "Recommendation", body, first=True)
+
+
+def _candidates(selection: Selection) -> Section:
+    by_name = {each.policy: each for each in selection.result.judgements}
+    rows = []
+    for name in selection.recommendation.ranking:
+        judgement = by_name[name]
+        best = judgement.best
+        failed = [gate.name for gate in judgement.gates if not gate.passed]
+        rows.append(
+            (
+                name, number(guess(judgement)),
+                "–" if best is None else with_interval(best.value, best.interval),
+                "–" if best is None else with_interval(best.difference, best.difference_interval),
+                f"{judgement.agreement:.0%}", ", ".join(failed) or "none",
+            )
+        )  # fmt: skip
+    heads = ("candidate", "ranked by", "estimate", "difference to the behaviour",
+             "takes the logged action", "gates failed")  # fmt: skip
+    body = (
+        "<p>Best first, by the doubly robust number where its gates pass and by the fitted value "
+        "where they do not. Only what passed is an estimate.</p>" + html_table(heads, rows)
+    )
+    return Section("candidates", "Candidates and their checkpoints", body)
+
+
+def _audit(audit: Audit) -> Section:
+    found = "".join(
+        f"<li>{escape(each.name)}: {escape(each.seen)}; {escape(each.remedy)}</li>"
+        for each in audit.findings
+    )
+    found += "".join(f"<li>{escape(note)}</li>" for note in audit.notes)
+    body = f"<p>The audit of the log says: {escape(AUDIT_WORDS[audit.verdict])}.</p>" + (
+        f"<ul>{found}</ul>" if found else ""
+    )
+    return Section("audit", "What it was trained on", body)
+
+
+def _details(selection: Selection, details: Details) -> list[Section]:
+    name = selection.recommendation.policy or selection.recommendation.ranking[0]
+    often = {
+        action: max(share, details.chosen_actions[action])
+        for action, share in details.logged_actions.items()
+    }
+    shown = sorted(often, key=lambda action: -often[action])[:_ACTIONS]
+    left_out = len(often) - len(shown)
+    logged, chosen = (
+        tuple(Point(action, 100 * shares[action]) for action in shown)
+        for shares in (details.logged_actions, details.chosen_actions)
+    )
+    series = (Series("the log", _GREY, logged, marker="ring"), Series(name, _BLUE, chosen))
+    chart = Chart(
+        "actions", "How often each action is taken",
+        "Share of held-out decisions, in percent."
+        + (f" {left_out} actions that both take less often are left out." if left_out else ""),
+        "rows", "", "% of decisions", (Panel("", series),), x_scale="category",
+    )  # fmt: skip
+    rows = [
+        (each.logged, each.chosen, f"{each.decisions:,}", f"{each.share:.1%}",
+         number(each.gain), f"{each.support:.1%}")
+        for each in details.changes
+    ]  # fmt: skip
+    heads = ("the log takes", "it takes", "decisions", "share", "gain by the fitted values",
+             "the behaviour takes that")  # fmt: skip
+    body = (
+        f"<p>{escape(name)} takes the logged action in {details.agreement:.0%} of held-out "
+        "decisions. Where it does not:</p>" + html_table(heads, rows)
+    )
+    return [
+        Section("differs", "Where it differs from the behaviour", body, (chart,)),
+        Section(
+            "unsupported",
+            "Decisions with the least support",
+            "<p>States in which the behaviour hardly ever takes what the policy chooses.</p>"
+            + _explained(details.least_supported),
+        ),
+        Section(
+            "examples", "Decisions explained", "<p>A random few.</p>" + _explained(details.examples)
+        ),
+    ]
+
+
+def _explained(decisions: Sequence[Explained]) -> str:
+    rows = [
+        (
+            each.place,
+            ", ".join(f"{name} {value}" for name, value in list(each.observation.items())[:8]),
+            each.logged,
+            each.chosen,
+            ", ".join(f"{name} {number(value)}" for name, value in each.scores.items()),
+            number(each.gap),
+            f"{each.support:.1%}",
+            "; ".join(
+                f"{near.action} → {number(near.followed)} (at {near.distance:.2f})"
+                for near in each.neighbours
+            ),
+        )
+        for each in decisions
+    ]
+    heads = ("decision", "observation", "log", "policy", "scores", "gap", "support",
+             "nearest logged: action → return (distance)")  # fmt: skip
+    return html_table(heads, rows)
+
+
+def _limits(selection: Selection) -> Section:
+    result = selection.result
+    notes = [
+        *result.notes,
+        f"{len(result.judgements)} candidates were judged by one log: the best of many is partly "
+        "the luckiest, and the level of its interval is shared out over them.",
+        "Estimates hold if the log's decisions depended on nothing that is not in its columns.",
+        "They are of the people and times in the log; others may differ.",
+    ]
+    items = "".join(f"<li>{escape(each)}</li>" for each in notes)
+    return Section("limits", "What to doubt", f"<ul>{items}</ul>")
