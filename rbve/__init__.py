@@ -5,13 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "Dataset", "Episode", "Policy", "convert", "evaluate", "inspect", "load", "record", "train",
-    "write_report",
+    "Dataset", "Episode", "Policy", "convert", "evaluate", "inspect", "load", "ope", "record",
+    "select", "train", "write_report",
 ]  # fmt: skip
+
+_PLACES = {name: "data" for name in ("Dataset", "Episode", "load")}
+_PLACES |= {name: "decisions" for name in ("ope", "select")}
 
 if TYPE_CHECKING:
     from rbve.api import Policy, convert, evaluate, inspect, record, train, write_report
     from rbve.data import Dataset, Episode, load
+    from rbve.decisions import ope, select
 
 
 def __dir__() -> list[str]:
@@ -21,6 +25,6 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     # Lazy, so that `rbve --help` need not wait for JAX, nor whoever only reads data.
     if name in __all__:
-        place = "data" if name in ("Dataset", "Episode", "load") else "api"
+        place = _PLACES.get(name, "api")
         return getattr(importlib.import_module(f"rbve.{place}"), name)
     raise AttributeError(f"module 'rbve' has no attribute {name!r}")

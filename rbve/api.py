@@ -54,8 +54,8 @@ def record(
         out: Folder of the dataset.
         episodes: How many to play; None = the environment's default, or `steps` of an agent.
         policy: "online" (a DQN while it learns), "r2d2" (an agent with memory while it learns; it
-            goes by steps alone), "uniform", "script" (a player written for the game), a Policy or
-            its file, or a function as rbve.evaluate takes it.
+            goes by steps alone), "uniform", "script" (a player written for the game), "clinicians"
+            (those of icu_sepsis), a Policy or its file, or a function as rbve.evaluate takes it.
         preset: "rlu-atari" is the paper's online agent for Atari, "rlu-dmlab" that for DeepMind
             Lab, here in environments in JAX.
         algorithm: File of a saved policy's algorithm, as rbve.evaluate takes it.
@@ -162,6 +162,7 @@ def train(
         **keywords: Fields of rbve.spec.Spec by name (steps, env, seed, gamma, hidden, memory, ...:
             the flags of `rbve train`) and settings of the algorithm (lam=0.5, filter="none").
             None = the default. Keywords go first, then `spec`, the file and the preset.
+            Without `env`, a fifth of the episodes is held out and judges; holdout=0 trains on all.
 
     Returns:
         The trained policy; `info` says how it was trained.

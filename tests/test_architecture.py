@@ -38,8 +38,9 @@ LAYERS = (
     {"evaluation"},
     {"behaviours", "training"},
     {"sweep"},
+    {"ope"},
     {"report"},
-    {"api", "rbve"},  # "rbve" is rbve/__init__.py
+    {"api", "decisions", "rbve"},  # "rbve" is rbve/__init__.py
     {"paper"},
     {"cli"},
 )
@@ -51,7 +52,7 @@ BESIDE = {
     "tensors": {"files", "schema"},
     "algorithms": {"data"},  # filtered BC chooses episodes
     "behaviours": {"training"},  # online agents learn by the same update
-    "rbve": {"api"},
+    "rbve": {"api", "decisions"},
 }
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -76,6 +76,16 @@ def per_episode(record):
     return record.mean(record.reward)
 '''
     },
+    "estimator": {
+        "rbve/ope/estimators/halved.py": '''"""Half of the mean return."""
+from rbve.ope.estimators import Estimator
+
+ESTIMATOR = Estimator("Halved")
+
+def estimate(case):
+    return case.returns / 2
+'''
+    },
     "torso": {
         "rbve/networks/torsos/halving.py": '''"""Half as many units as asked for."""
 from rbve.networks.torsos import mlp

@@ -340,7 +340,7 @@ def test_from_a_log_with_gaps_to_a_decision(log: Path) -> None:
     seen = ("--observation", "age", "ward", "--missing", "indicator", "--rare", 1, "--clip", 5)
     assert run("convert", log, store, *seen).code == 0
     assert run("inspect", log, *seen).code == run("inspect", store).code
-    done = run("train", store, "--steps", 20, "--out", runs)
+    done = run("train", store, "--steps", 20, "--holdout", 0, "--out", runs)
     assert done.code == 0, done.err
     (file,) = runs.glob("*/policy.safetensors")
     assert Policy.load(file).decide({"age": None, "ward": ""}) in ("0", "1")
