@@ -55,14 +55,19 @@ def command(
         out: Folder that keeps the fits, so that the same command goes on after an interruption.
     """
     from rbve import decisions
+    from rbve.ope.behaviour import updates_of_cloning
+    from rbve.ope.fits import FitPlan
     from rbve.report import ope_page
 
     if len(policies) < 2:
         raise ValueError("give one or more policies, then the log: rbve ope POLICY... DATA")
     *files, data = policies
     targets = decisions.named_policies(files, algorithm)
-    fits = (len(targets) + 1) * folds
-    with _console.bar(f"fitting {fits} networks", fits * fit_steps, "updates") as bar:
+    plan = FitPlan(fit_steps, folds)
+    updates = len(targets) * folds * fit_steps + updates_of_cloning(plan)
+    count = f"{len(targets)} policies" if len(targets) > 1 else "a policy"
+    words = f"fitting values of {count}, and the behaviour"
+    with _console.bar(words, updates, "updates") as bar:
         result = decisions.ope(
             data, targets, gamma=gamma, epsilon=epsilon, temperature=temperature,
             propensities=propensities, by=by, interval=interval, level=level, fit_steps=fit_steps,

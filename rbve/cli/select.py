@@ -36,12 +36,15 @@ def command(
     from rbve import decisions
     from rbve.audit.verdict import counted
     from rbve.data import load
+    from rbve.ope.behaviour import updates_of_cloning
+    from rbve.ope.fits import FitPlan
     from rbve.ope.select import candidate_jobs
     from rbve.report import ope_page
 
     jobs = candidate_jobs(data, load(data, verify=False), options)
-    fits = 2 * (options.checkpoints * len(jobs) + 1)
-    updates = options.steps * len(jobs) + fits * options.fit_steps
+    plan = FitPlan(options.fit_steps)
+    fits = plan.folds * options.checkpoints * len(jobs)
+    updates = options.steps * len(jobs) + fits * plan.steps + updates_of_cloning(plan)
     words = f"training {counted(len(jobs), 'candidate')}, then {fits} fits"
     with _console.bar(words, updates, "updates") as bar:
         chosen = decisions.select(data, out, on_progress=bar.trained, **vars(options))

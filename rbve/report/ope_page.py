@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import escape
 
+from rbve.ope.behaviour import MOST_OPTIMISM
 from rbve.ope.judge import OpeResult, PolicyJudgement, ValueEstimate
 from rbve.report import page
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
@@ -289,13 +290,15 @@ def _behaviour(result: OpeResult) -> Section:
         (Panel("", (Series("cloning", _BLUE, points),
                     Series("right", _GREY, (Point(0.0, 0.0), Point(1.0, 1.0)), dash=1))),),
     )  # fmt: skip
-    used = "used as weights" if result.propensities.source == "estimated" else (
-        "used for support alone: weights come from the logged propensities"
-    )  # fmt: skip
+    near = own.optimism <= MOST_OPTIMISM
+    used = "used for support alone: weights come from the logged propensities"
+    if result.propensities.source == "estimated":
+        used = "weights are those of a fit to all episodes" if near else "used as weights"
     body = (
         f"<p>Log loss {own.log_loss:.3f} nats a decision (choosing among legal actions at random: "
         f"{own.uniform_log_loss:.3f}); expected calibration error {own.error:.2%} after a "
-        f"temperature of {own.temperature:.2f}; {used}.</p>"
+        f"temperature of {own.temperature:.2f}; {used}. On its own episodes a fit "
+        f"has {own.optimism:.1%} less (its weights are used up to {MOST_OPTIMISM:.0%}).</p>"
     )
     return Section("behaviour", "The behaviour", body, (chart,))
 
