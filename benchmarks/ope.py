@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ranks import rank_correlation, regret
 
 from rbve import backend
 from rbve.envs import icu_sepsis
@@ -76,14 +77,8 @@ def policies(count: int, seed: int = 0) -> dict[str, np.ndarray]:
     return made
 
 
-def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    ranks = [np.argsort(np.argsort(each)).astype(float) for each in (one, other)]
-    return float(np.corrcoef(*ranks)[0, 1])
-
-
 def measures(result: OpeResult, truth: np.ndarray, td_error: np.ndarray) -> dict[str, Any]:
     """Of every estimator."""
-    scaled = (truth - truth.min()) / np.ptp(truth)
     found = {}
     for place, first in enumerate(result.judgements[0].estimates):
         every = [each.estimates[place] for each in result.judgements]
@@ -97,7 +92,7 @@ def measures(result: OpeResult, truth: np.ndarray, td_error: np.ndarray) -> dict
         found[first.label] = {
             "mean_error": float(np.nanmean(np.abs(value - truth))),
             "rank_correlation": rank_correlation(usable, truth),
-            "regret_at_1": float(1 - scaled[usable.argmax()]),
+            "regret_at_1": regret(usable, truth),
             "coverage": None if first.interval is None else float(held.mean()),
             "passed": float(passed.mean()),
             "coverage_passed": None
@@ -110,12 +105,15 @@ def measures(result: OpeResult, truth: np.ndarray, td_error: np.ndarray) -> dict
     guesses = np.array([guess(each) for each in result.judgements])
     for name, ranked in {"rule": guesses, "TD error": -td_error}.items():
         found[name] = {
-            "regret_at_1": float(1 - scaled[ranked.argmax()]),
+            "regret_at_1": regret(ranked, truth),
             "rank_correlation": rank_correlation(ranked, truth),
         }
     any_passed = [each.best is not None for each in result.judgements]
     found["rule"]["passed"] = float(np.mean(any_passed))
-    found["at random"] = {"regret_at_1": float(1 - scaled.mean()), "rank_correlation": 0.0}
+    found["at random"] = {
+        "regret_at_1": regret(np.zeros(len(truth)), truth),
+        "rank_correlation": 0.0,
+    }
     return found
 
 

@@ -69,7 +69,8 @@ def behaviour_of(
         )
     if logged is not None and source != "estimated":
         check_propensities(log)
-    tried = [_cross_fitted(log, each, on_progress) for each in _plans(plan)]
+    plans = _plans(plan, log.episodes)
+    tried = [_cross_fitted(log, each, on_progress) for each in plans]
     best = min(tried, key=lambda each: each.log_loss)
     temperature = best.temperature
     every, final = (
@@ -92,8 +93,8 @@ class _Crossed(NamedTuple):
     log_loss: float
 
 
-def _plans(plan: FitPlan) -> list[FitPlan]:
-    folds = max(plan.folds, _FOLDS)
+def _plans(plan: FitPlan, episodes: int) -> list[FitPlan]:
+    folds = max(plan.folds, min(_FOLDS, episodes))
     steps = sorted({max(1, plan.steps // part) for part in _PARTS})
     return [replace(plan, steps=each, folds=folds) for each in steps]
 
@@ -108,7 +109,7 @@ def _cross_fitted(
 
 def updates_of_cloning(plan: FitPlan) -> int:
     """How many updates `behaviour_of` takes, at most."""
-    return sum(each.steps * each.folds for each in _plans(plan)) + plan.steps
+    return sum(each.steps * each.folds for each in _plans(plan, _FOLDS)) + plan.steps
 
 
 def check_propensities(log: DecisionLog) -> None:

@@ -105,6 +105,11 @@ def test_the_number_of_updates_with_the_best_log_loss_is_taken(
     assert behaviour.updates_of_cloning(FitPlan(steps=32)) == 5 * (2 + 8 + 32) + 32
 
 
+@pytest.mark.parametrize(("episodes", "folds"), [(2000, 5), (3, 3), (2, 2), (1, 2)])
+def test_as_many_folds_as_there_are_episodes(episodes: int, folds: int) -> None:
+    assert {each.folds for each in behaviour._plans(PLAN, episodes)} == {folds}
+
+
 def test_calibration_error_of_over_confidence() -> None:
     """Before its temperature is set a threefold sharper fit is far off, bin by bin as counted."""
     every = behaviour._softmax(logits(3.0)[LOG.rows])
