@@ -11,9 +11,10 @@ from rbve.data.manifest import content_fingerprint, fingerprint
 from rbve.ope.fits import FitPlan
 from rbve.ope.judge import OpePlan, OpeResult
 from rbve.ope.options import SelectOptions
-from rbve.ope.run import Question, Target, answer
+from rbve.ope.run import GAMMA, Question, Target, answer, check_choice
 from rbve.ope.select import Selection
 from rbve.ope.select import select as selecting
+from rbve.ope.tables import TABLES, read_table
 from rbve.ope.targets import Deployment
 from rbve.policy import Policy
 from rbve.policy.file import policy_file
@@ -38,6 +39,7 @@ def ope(
     folds: int = 2,
     seed: int = 0,
     seen: bool = False,
+    bellman: bool = False,
     out: str | Path | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> OpeResult:
@@ -60,6 +62,7 @@ def ope(
         folds: Parts of the episodes; each is judged by fits to the others.
         seed: Of folds and fits.
         seen: Judge by episodes that the policies were trained on; values come out too good.
+        bellman: Also compare Q-functions by supervised Bellman validation, a fit more for each.
         out: Folder that keeps the fits, where an interrupted call resumes.
         on_progress: Called as fits go on.
 
@@ -82,7 +85,8 @@ def ope(
     acting = Deployment(epsilon, temperature)
     fit = FitPlan(fit_steps, folds, seed, out=None if out is None else Path(out))
     plan = OpePlan(propensities=propensities, fit=fit, interval=interval, level=level)
-    return answer(opened, Question(targets, acting, gamma, by, seen, mark), plan, on_progress)
+    question = Question(targets, acting, gamma, by, seen, mark, bellman)
+    return answer(opened, question, plan, on_progress)
 
 
 def select(
@@ -112,7 +116,8 @@ def select(
     backend.prepare()
     known = SelectOptions(**options)
     dataset = load(data)
-    checked = audit(dataset, known.gamma)
+    check_choice(dataset)
+    checked = audit(dataset, GAMMA if known.gamma is None else known.gamma)
     if checked.verdict == "stop":
         names = ", ".join(each.name for each in checked.findings)
         raise ValueError(
@@ -126,17 +131,31 @@ def select(
     return chosen
 
 
-def named_policies(files: Sequence[Path], algorithm: str | Path | None = None) -> dict[str, Policy]:
-    """Policies by their files, each under a short name of its own."""
+def named_policies(
+    files: Sequence[Path], data: Path, algorithm: str | Path | None = None
+) -> dict[str, Target]:
+    """Saved policies and tables of probabilities by their files, each under a short name.
+
+    Args:
+        files: Of policies or their runs' folders; tables are known by how their names end.
+        data: The log, whose actions name the columns of a table.
+        algorithm: File of the policies' algorithm.
+    """
     backend.prepare()
-    loaded = [Policy.load(policy_file(file), algorithm) for file in files]
-    names: dict[str, Policy] = {}
-    for file, policy in zip(files, loaded, strict=True):
-        folder = file if file.is_dir() else file.parent
-        name = policy.algorithm.name
-        if name in names or sum(each.algorithm.name == name for each in loaded) > 1:
-            name = folder.name or str(file)
+    loaded: list[Target] = [
+        read_table(file, load(data, verify=False).actions)
+        if file.suffix in TABLES
+        else Policy.load(policy_file(file), algorithm)
+        for file in files
+    ]
+    short = [each.algorithm.name if isinstance(each, Policy) else "" for each in loaded]
+    names: dict[str, Target] = {}
+    for file, target, name in zip(files, loaded, short, strict=True):
+        if not name:
+            name = file.stem
+        elif short.count(name) > 1:
+            name = (file if file.is_dir() else file.parent).name or str(file)
         if name in names:
             raise ValueError(f"{file}: given twice, or two policies of one name")
-        names[name] = policy
+        names[name] = target
     return names

@@ -38,14 +38,16 @@ def command(
     from rbve.data import load
     from rbve.ope.behaviour import updates_of_cloning
     from rbve.ope.fits import FitPlan
-    from rbve.ope.select import candidate_jobs
+    from rbve.ope.select import candidate_jobs, finished_runs
     from rbve.report import ope_page
 
     jobs = candidate_jobs(data, load(data, verify=False), options)
     plan = FitPlan(options.fit_steps)
-    fits = plan.folds * options.checkpoints * len(jobs)
+    stages = options.checkpoints * len(jobs) + len(finished_runs(options.runs))
+    fits = plan.folds * stages * (2 if options.bellman else 1)
     updates = options.steps * len(jobs) + fits * plan.steps + updates_of_cloning(plan)
-    words = f"training {counted(len(jobs), 'candidate')}, then {fits} fits"
+    train = f"training {counted(len(jobs), 'candidate')}, then " if jobs else ""
+    words = f"{train}{counted(fits, 'fit')} of values"
     with _console.bar(words, updates, "updates") as bar:
         chosen = decisions.select(data, out, on_progress=bar.trained, **vars(options))
     advice, result = chosen.recommendation, chosen.result

@@ -73,6 +73,7 @@ class OpeResult:
     values: Mapping[str, ValueCheck] = field(default_factory=dict)  # of policies that have them
     groups: tuple[Subgroup, ...] = ()
     by: str = ""  # the column of the groups
+    bellman_errors: Mapping[str, float] = field(default_factory=dict)  # held-out, if asked for
 
     def __getitem__(self, policy: str) -> PolicyJudgement:
         return next(each for each in self.judgements if each.policy == policy)
@@ -147,17 +148,17 @@ def _judgement(
 ) -> PolicyJudgement:
     log = case.log
     influence = {each: estimators.load(each).estimate(case) for each in estimators.suited(log)}
-    weighted = gates.weight_gates(case)
+    weighted = [*gates.weight_gates(case), *gates.horizon_gate(case)]
     if behaviour.source == "estimated":
         weighted.append(gates.calibration_gate(behaviour))
     light = gates.variance_gate(case)
     fitted = [gates.fit_gate(case)]
     common = [gates.support_gate(case, behaviour, log.dataset.actions)]
-    with_interval = {
-        estimators.load(each).ESTIMATOR.name_on(log): values for each, values in influence.items()
-        if estimators.load(each).ESTIMATOR.interval
+    comparable = {
+        own.name_on(log): values for each, values in influence.items()
+        for own in [estimators.load(each).ESTIMATOR] if own.interval and not own.biased
     }  # fmt: skip
-    common.append(gates.agreement_gate(case, with_interval))
+    common.append(gates.agreement_gate(case, comparable))
     # Of one decision a fit has seen no more such returns than the weights have; of several it may
     # have learned from parts of episodes.
     (common if log.one_step else weighted).append(gates.events_gate(case))
@@ -165,7 +166,10 @@ def _judgement(
     estimates = []
     for each, values in influence.items():
         own = estimators.load(each).ESTIMATOR
-        asked = [*common, *(weighted if own.weights else []), *(fitted if own.values else [])]
+        # Where weights are right, what a fit lacks is made up for by them.
+        made_up = own.weights and behaviour.source == "logged"
+        asked = [*common, *(weighted if own.weights else [])]
+        asked += fitted if own.values and not made_up else []
         asked += [light] if own.light_tail else []
         failed = [gate.name for gate in asked if not gate.passed]
         value = float(values.mean())

@@ -74,6 +74,7 @@ def _policy_json(judgement: PolicyJudgement, result: OpeResult) -> dict[str, Any
         "confounding": [each._asdict() for each in judgement.confounding],
         "breakdown": judgement.breakdown,
         "values": None if own is None else {**asdict(own), "overestimation": own.overestimation},
+        "bellman_error": result.bellman_errors.get(judgement.policy),
     }
 
 
@@ -227,13 +228,15 @@ def _groups(result: OpeResult) -> list[Section]:
 def _values(result: OpeResult) -> list[Section]:
     if not result.values:
         return []
+    errors = result.bellman_errors
     rows = [
         (name, number(own.claimed), number(own.returned), number(own.overestimation),
-         number(own.error), number(own.gap))
+         number(own.error), number(own.gap), *([number(errors.get(name))] if errors else []))
         for name, own in result.values.items()
     ]  # fmt: skip
     heads = ("policy", "value it claims", "return that followed", "difference", "error of Q of the "
-             "logged action (RMS)", "action gap")  # fmt: skip
+             "logged action (RMS)", "action gap",
+             *(["Bellman error, validated"] if errors else []))  # fmt: skip
     panels = []
     for name, own in result.values.items():
         points = tuple(Point(q, g, note=f"{n:,} decisions") for q, g, n in own.bins)
