@@ -12,7 +12,7 @@ that the command goes on after an interruption.
 import argparse
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,14 @@ from rbve import backend
 from rbve.envs import icu_sepsis
 from rbve.evaluation import exact
 from rbve.files import write_json
-from rbve.ope.behaviour import behaviour_of
+from rbve.ope.behaviour import Source, behaviour_of
 from rbve.ope.case import OpeCase
 from rbve.ope.fits import FitPlan, Fits, fit_values
 from rbve.ope.judge import OpePlan, OpeResult, judge
 from rbve.ope.log import DecisionLog
 from rbve.ope.rule import guess
+
+ROWS = 5_000_000  # of all policies that are judged at a time
 
 
 def policies(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -129,6 +131,34 @@ def td_errors(log: DecisionLog, tables: Iterable[np.ndarray], fits: Iterable[Fit
     return np.array(errors)
 
 
+def judged(
+    log: DecisionLog,
+    state: np.ndarray,
+    tables: dict[str, np.ndarray],
+    plan: OpePlan,
+    sources: Sequence[Source],
+) -> dict[Source, tuple[OpeResult, np.ndarray]]:
+    """By source of propensities, every policy's judgement and TD error; some at a time, since
+    probabilities and values of every row are held for each."""
+    behaviours = {source: behaviour_of(log, plan.fit, source) for source in sources}
+    found: dict[Source, tuple[OpeResult, np.ndarray]] = {}
+    count = max(1, ROWS // len(log.dataset.action))
+    every = list(tables)
+    for names in (every[k : k + count] for k in range(0, len(every), count)):
+        on_rows = {name: tables[name][state] for name in names}
+        fits = fit_values(log, list(on_rows.values()), plan.fit)
+        errors = td_errors(log, on_rows.values(), fits)
+        for source, behaviour in behaviours.items():
+            result = judge(log, on_rows, fits, behaviour, replace(plan, propensities=source))
+            if source in found:
+                before, earlier = found[source]
+                both = (*before.judgements, *result.judgements)
+                found[source] = replace(before, judgements=both), np.append(earlier, errors)
+            else:
+                found[source] = result, errors
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--episodes", type=int, nargs="+", default=[1_000, 10_000])
@@ -151,13 +181,10 @@ def main() -> None:
             known.features.astype(np.float32), icu_sepsis.ACTIONS,
         )  # fmt: skip
         log = DecisionLog.of(played.dataset, 1.0)
-        on_rows = {name: table[played.state] for name, table in tables.items()}
         plan = OpePlan(fit=FitPlan(asked.fit_steps, seed=asked.seed, out=asked.fits))
-        fits = fit_values(log, list(on_rows.values()), plan.fit)
-        for source in asked.propensities:
-            behaviour = behaviour_of(log, plan.fit, source)
-            result = judge(log, on_rows, fits, behaviour, replace(plan, propensities=source))
-            found = measures(result, truth, td_errors(log, on_rows.values(), fits))
+        by_source = judged(log, played.state, tables, plan, asked.propensities)
+        for source, (result, errors) in by_source.items():
+            found = measures(result, truth, errors)
             rows.append({"episodes": episodes, "propensities": source, "estimators": found})
             print(f"\n{episodes:,} episodes, propensities {source}, {len(tables)} policies")
             for name, figures in found.items():
