@@ -1,6 +1,6 @@
 """How long `rbve select` takes, and whether its fits are as fast as training.
 
-    python benchmarks/select.py --episodes 10000 --work select-benchmark
+    python benchmarks/selection.py --episodes 10000 --work select-benchmark
 
 A log of the clinicians of ICU-Sepsis (extra `icu`), about 92,000 decisions among 25 actions with
 masks; the default candidates in three stages, each judged with two fits. Beside it, in one process,
