@@ -104,7 +104,7 @@ def measures(result: OpeResult, truth: np.ndarray, td_error: np.ndarray) -> dict
             if passed.any()
             else None,
         }
-    guesses = np.array([guess(each) for each in result.judgements])
+    guesses = np.array([guess(each, result.returns) for each in result.judgements])
     for name, ranked in {"rule": guesses, "TD error": -td_error}.items():
         found[name] = {
             "regret_at_1": regret(ranked, truth),

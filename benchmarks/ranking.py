@@ -77,7 +77,7 @@ def rankings(chosen: Selection, fit: FitPlan) -> dict[str, dict[str, float]]:
     judged = {each.policy: each for each in chosen.result.judgements}
     errors = bellman_errors(log, valued, fit)
     return {
-        "the rule": {name: guess(each) for name, each in judged.items()},
+        "the rule": {name: guess(each, chosen.result.returns) for name, each in judged.items()},
         "FQE": {
             name: next(e.value for e in each.estimates if e.name == "fqe")
             for name, each in judged.items()

@@ -61,7 +61,7 @@ def _candidates(selection: Selection) -> Section:
         failed = [gate.name for gate in judgement.gates if not gate.passed]
         rows.append(
             (
-                name, number(guess(judgement)),
+                name, number(guess(judgement, selection.result.returns)),
                 "–" if best is None else with_interval(best.value, best.interval),
                 "–" if best is None else with_interval(best.difference, best.difference_interval),
                 f"{judgement.agreement:.0%}",
@@ -73,8 +73,9 @@ def _candidates(selection: Selection) -> Section:
              "takes the logged action", *(["Bellman error"] if errors else []),
              "gates failed")  # fmt: skip
     body = (
-        "<p>Best first, by the doubly robust number where its gates pass and by the fitted value "
-        "where they do not. Only what passed is an estimate.</p>" + html_table(heads, rows)
+        "<p>Best first, by the doubly robust number where its gates pass and by the fitted value, "
+        "lowered for decisions that the log does not have, where they do not. Only what passed is "
+        "an estimate.</p>" + html_table(heads, rows)
     )
     return Section("candidates", "Candidates and their checkpoints", body)
 

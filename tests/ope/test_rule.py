@@ -105,9 +105,26 @@ def test_where_none_can_be_judged_more_is_collected(tables: dict[str, np.ndarray
 
 def test_refused_numbers_rank_by_fitted_values(tables: dict[str, np.ndarray]) -> None:
     result = judged(tables, 4000, off=0.2)  # badly calibrated: weights are not to be trusted
-    judgement = result["better"]
+    judgement, returns = result["better"], result.returns
     by_name = {each.name: each for each in judgement.estimates}
     assert not by_name["dr"].passed
-    assert guess(judgement) == by_name["fqe"].value
-    trusted = judged(tables, 4000)["better"]
-    assert guess(trusted) == {each.name: each for each in trusted.estimates}["dr"].value
+    lowered = 0.5 * (1 - judgement.agreement) * returns.std()
+    assert guess(judgement, returns) == pytest.approx(by_name["fqe"].value - lowered)
+    trusted = judged(tables, 4000)
+    dr = next(each for each in trusted["better"].estimates if each.name == "dr")
+    assert guess(trusted["better"], trusted.returns) == dr.value
+
+
+def test_a_promise_beyond_all_returns_does_not_rank_first(tables: dict[str, np.ndarray]) -> None:
+    """Of two that promise more than any episode returned, the one nearer to the log."""
+    result = judged(tables, 4000, off=0.2)
+    by_name = {each.name: each for each in result["better"].estimates}
+    promise = replace(by_name["fqe"], value=100.0)
+    near, far = (
+        replace(result["better"], policy=name, agreement=share, estimates=(by_name["dr"], promise))
+        for name, share in (("near", 0.8), ("far", 0.3))
+    )
+    assert guess(near, result.returns) > guess(far, result.returns)
+    assert guess(near, result.returns) < result.returns.max()
+    nothing = replace(far, estimates=(by_name["dr"], replace(promise, value=np.nan)))
+    assert guess(nothing, result.returns) == -np.inf
