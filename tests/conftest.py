@@ -26,6 +26,8 @@ QUICK_TO_COMPILE = (
     "--xla_cpu_parallel_codegen_split_count=1",
 )
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
+# A worker has one core: more threads in products of matrices wait for each other, at full speed.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 backend.prepare(least=2)
 
 import jax  # noqa: E402
@@ -43,6 +45,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "rem": {"heads": 5},
     "qr_cql": {"quantiles": 4},
 }
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lives to the end: modules, and the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_teardown() -> None:
