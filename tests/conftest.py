@@ -26,6 +26,22 @@ QUICK_TO_COMPILE = (
     "--xla_cpu_parallel_codegen_split_count=1",
 )
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
+# Stores and runs of tests are synced to disk thousands of times; a disk in memory does not wait.
+MEMORY_DISK, DISK_BYTES = Path("/dev/shm"), 4 << 30
+
+
+def has_memory_disk() -> bool:
+    """Whether there is one with room, on which programs may be run."""
+    with suppress(OSError, AttributeError):
+        disk = os.statvfs(MEMORY_DISK)
+        free = disk.f_bavail * disk.f_frsize
+        allowed = os.access(MEMORY_DISK, os.W_OK | os.X_OK) and not disk.f_flag & os.ST_NOEXEC
+        return allowed and free >= DISK_BYTES
+    return False
+
+
+if has_memory_disk():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
 # A worker has one core: more threads in products of matrices wait for each other, at full speed.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 backend.prepare(least=2)
