@@ -26,6 +26,24 @@ QUICK_TO_COMPILE = (
     "--xla_cpu_parallel_codegen_split_count=1",
 )
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
+# Stores and runs of tests are synced to disk thousands of times; a disk in memory does not wait.
+MEMORY_DISK, DISK_BYTES = Path("/dev/shm"), 4 << 30
+
+
+def has_memory_disk() -> bool:
+    """Whether there is one with room, on which programs may be run."""
+    with suppress(OSError, AttributeError):
+        disk = os.statvfs(MEMORY_DISK)
+        free = disk.f_bavail * disk.f_frsize
+        allowed = os.access(MEMORY_DISK, os.W_OK | os.X_OK) and not disk.f_flag & os.ST_NOEXEC
+        return allowed and free >= DISK_BYTES
+    return False
+
+
+if has_memory_disk():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
+# A worker has one core: more threads in products of matrices wait for each other, at full speed.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 backend.prepare(least=2)
 
 import jax  # noqa: E402
@@ -43,6 +61,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "rem": {"heads": 5},
     "qr_cql": {"quantiles": 4},
 }
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lives to the end: modules, and the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_teardown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support import cli
 
 import rbve
 from rbve import algorithms
@@ -48,7 +50,27 @@ def run(command: list[str], folder: Path, codes: Sequence[int] = (0,)) -> str:
     return done.stdout
 
 
-def test_python_in_the_readme_runs(elsewhere: Path) -> None:
+def shortened(text: str, shorter: dict[str, str]) -> str:
+    """The text with smaller numbers where it has these."""
+    for shown, less in shorter.items():
+        assert text.count(shown) == 1, shown
+        text = text.replace(shown, less)
+    return text
+
+
+def test_python_in_the_readme_runs(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As shown, but for how much is recorded and for how long it trains."""
+    monkeypatch.chdir(elsewhere)
+    fewer = {"keep=0.1\n": "keep=0.1, episodes=100\n", "20_000": "200", "2_000": "100"}
+    exec(shortened(blocks("README.md", "python"), fewer), {})
+    assert "'return':" in capsys.readouterr().out
+    assert (elsewhere / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_python_in_the_readme_runs_as_shown(elsewhere: Path) -> None:
     printed = run([sys.executable, "-c", blocks("README.md", "python")], elsewhere)
     assert "'return':" in printed
     assert (elsewhere / "report.html").exists()
@@ -134,9 +156,12 @@ def test_an_environment_of_ones_own(elsewhere: Path) -> None:
 
 
 @needs_icu
-def test_exact_values_of_icu_sepsis(elsewhere: Path) -> None:
-    code = blocks("docs/environments.md", "python", "icu_sepsis")
-    printed = run([sys.executable, "-c", code], elsewhere)
+def test_exact_values_of_icu_sepsis(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(elsewhere)
+    exec(blocks("docs/environments.md", "python", "icu_sepsis"), {})
+    printed = capsys.readouterr().out
     assert [round(float(each), 4) for each in printed.split()[:2]] == [0.7820, 0.8751]
     assert "Dataset(1,000 episodes" in printed
 
@@ -162,10 +187,28 @@ def test_studies_page_shows_the_scales() -> None:
         assert cells[4] == f"{scale.evaluations} times {scale.eval_episodes} episodes"
 
 
-def test_a_study_of_ones_own(elsewhere: Path) -> None:
+def test_a_study_of_ones_own(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As shown, but for how much is recorded and for how long it trains."""
+    monkeypatch.chdir(elsewhere)
+    fewer = {"Scale(2, 500, episodes=0.05": "Scale(1, 20, episodes=0.01"}
+    code = shortened(blocks("docs/studies.md", "python"), fewer)
+    (elsewhere / "scarce_catch.py").write_text(code)
+    for command in blocks("docs/studies.md", "bash").splitlines():
+        rbve_, *arguments = shlex.split(command)
+        done = cli.run(*arguments)
+        assert (rbve_, done.code) == ("rbve", 0), done.err
+    assert_study_was_shown(elsewhere)
+
+
+@pytest.mark.slow
+def test_a_study_of_ones_own_as_shown(elsewhere: Path) -> None:
     (elsewhere / "scarce_catch.py").write_text(blocks("docs/studies.md", "python"))
     for command in blocks("docs/studies.md", "bash").splitlines():
         run(["bash", "-c", command], elsewhere)
+    assert_study_was_shown(elsewhere)
+
+
+def assert_study_was_shown(elsewhere: Path) -> None:
     page = (elsewhere / "mine.html").read_text()
     assert "Does ranking help BVE more, the fewer episodes of catch there are?" in page
     assert (elsewhere / "mine-figures" / "scarce-catch-overestimation.csv").is_file()

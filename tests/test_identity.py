@@ -54,9 +54,8 @@ def test_the_same_log_read_otherwise_trains_anew(tmp_path: Path) -> None:
     assert sizes == {1, 5}
 
 
-def test_an_edited_algorithm_file_trains_anew(tmp_path: Path) -> None:
-    data, out, file = tmp_path / "data", tmp_path / "runs", tmp_path / "mine.py"
-    record(data, 0)
+def test_an_edited_algorithm_file_trains_anew(catch_path: Path, tmp_path: Path) -> None:
+    data, out, file = catch_path, tmp_path / "runs", tmp_path / "mine.py"
     file.write_text(EXAMPLE.read_text())
     train(data, out, "--algorithm", str(file))
     file.write_text(EXAMPLE.read_text().replace("nu: float = 0.05", "nu: float = 0.06"))
@@ -80,12 +79,14 @@ def test_an_edited_algorithm_file_trains_anew(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_out_of_bounds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+    catch_path: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    more: tuple[str, ...],
+    said: str,
 ) -> None:
-    record(tmp_path / "data", 0)
-    capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
-        train(tmp_path / "data", tmp_path / "runs", *more)
+        train(catch_path, tmp_path / "runs", *more)
     complaint = capsys.readouterr().err
     assert stop.value.code == 2
     assert said in complaint
@@ -93,9 +94,8 @@ def test_numbers_out_of_bounds(
     assert not (tmp_path / "runs").exists()
 
 
-def test_random_actions_of_a_policy_vary(tmp_path: Path) -> None:
-    record(tmp_path / "data", 0)
-    train(tmp_path / "data", tmp_path / "runs", "--algorithm", "bc")
+def test_random_actions_of_a_policy_vary(catch_path: Path, tmp_path: Path) -> None:
+    train(catch_path, tmp_path / "runs", "--algorithm", "bc")
     policy = Policy.load(next((tmp_path / "runs").glob("*")) / POLICY)
     obs = np.zeros((10, 5))
     with pytest.raises(ValueError, match="rng"):

@@ -23,7 +23,7 @@ HEEDING = (
     "os.execv(sys.executable, [sys.executable, '-m', 'rbve.cli', *sys.argv[1:]])"
 )
 COMMAND = [sys.executable, "-c", HEEDING]
-PLAN = ("--algorithm", "bve", "dqn", "--seed", "0", "1", "--steps", "150000", "--every", "75000")
+PLAN = ("--algorithm", "bve", "dqn", "--seed", "0", "1", "--steps", "50000", "--every", "25000")
 SMALL = ("--eval-episodes", "4", "--batch-size", "16", "--hidden", "8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,7 @@ def test_packed_it_shows_the_same(study: Path, tmp_path: Path) -> None:
 
 
 def test_beside_an_experiment_of_the_package(study: Path, tmp_path: Path) -> None:
+    shutil.copytree(study, tmp_path / "both")
     done = run("reproduce", study.parent / "scarce.py", "divergence", "--out", tmp_path / "both")
     assert done.code == 0, done.err
     page = page_of(tmp_path / "both", tmp_path)

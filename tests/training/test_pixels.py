@@ -91,7 +91,7 @@ def test_gray_frames_are_stacked_along_an_axis_of_their_own(store: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "steps", "settings", "share"), [("bc", 200, {}, 0.9), ("rbve", 400, {"lam": 0.5}, 0.8)]
+    ("name", "steps", "settings", "share"), [("bc", 200, {}, 0.9), ("rbve", 250, {"lam": 0.5}, 0.8)]
 )
 def test_plays_from_pixels(
     name: str, steps: int, settings: dict[str, float], share: float, store: Path, tmp_path: Path
