@@ -33,7 +33,7 @@ LAYERS = (
         "tensors",
     },
     {"algorithms", "networks", "data", "envs"},
-    {"parts", "spec"},
+    {"parts", "spec", "runtime"},
     {"policy", "audit"},
     {"evaluation"},
     {"behaviours", "training"},
