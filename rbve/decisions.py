@@ -1,5 +1,6 @@
 """The Python interface, from a log to a decision: what policies are worth, and which to deploy."""
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from rbve import backend
 from rbve.audit import audit
 from rbve.data import Dataset, load
 from rbve.data.manifest import content_fingerprint, fingerprint
+from rbve.exports import form_for
+from rbve.exports._shipment import Shipment
 from rbve.ope.fits import FitPlan
 from rbve.ope.judge import OpePlan, OpeResult
 from rbve.ope.options import SelectOptions
@@ -20,7 +23,7 @@ from rbve.policy.file import policy_file
 from rbve.report import card
 from rbve.training.run import POLICY, Progress
 
-__all__ = ["ope", "select"]
+__all__ = ["export", "ope", "select"]
 
 
 def ope(
@@ -124,6 +127,45 @@ def select(
     if chosen.recommendation.decision == "deploy":
         chosen.policies[str(chosen.recommendation.policy)].save(Path(out) / POLICY)
     return chosen
+
+
+def export(
+    policy: Policy | str | Path,
+    out: str | Path,
+    *,
+    format: str | None = None,
+    epsilon: float = 0.0,
+    temperature: float = 0.0,
+    pixels: bool = False,
+    overwrite: bool = False,
+    algorithm: str | Path | None = None,
+) -> None:
+    """Write a policy for other systems.
+
+    Args:
+        policy: A Policy or its file.
+        out: What to write: a name ending in .onnx or .stablehlo, or a folder for rbve.runtime.
+        format: Of `out`: "numpy", "onnx" or "stablehlo"; None = by its name.
+        epsilon: Share of random legal actions, in the probabilities.
+        temperature: The policy acts by softmax(scores / temperature); 0 = by the best action.
+        pixels: Observations are bytes from 0 to 255.
+        overwrite: Replace what is at `out`.
+        algorithm: File of a saved policy's algorithm, where it has scores of its own.
+
+    Raises:
+        ValueError: The policy computes what the form cannot, or `out` exists.
+        ImportError: The form needs a package; the message names it.
+    """
+    backend.prepare()
+    path = Path(out)
+    form = form_for(path, format)
+    if path.exists() and not overwrite:
+        raise ValueError(f"{path}: already exists; pass --overwrite or choose another")
+    own = policy
+    if not isinstance(own, Policy):
+        own = Policy.load(policy_file(Path(own)), algorithm)
+    rules = dataclasses.replace(own.decider.rules, epsilon=epsilon, temperature=temperature)
+    form.write(Shipment(own, rules, pixels), path)
 
 
 def named_policies(files: Sequence[Path], algorithm: str | Path | None = None) -> dict[str, Policy]:

@@ -35,7 +35,7 @@ LAYERS = (
     {"algorithms", "networks", "data", "envs"},
     {"parts", "spec", "runtime"},
     {"policy", "audit"},
-    {"evaluation"},
+    {"evaluation", "exports"},
     {"behaviours", "training"},
     {"sweep"},
     {"ope"},

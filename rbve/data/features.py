@@ -95,11 +95,11 @@ class Feature:
                 seen = xp.where(gaps, 0, seen)
         return [seen, gaps] if self.missing == "indicator" else [seen]
 
-    def far(self, values: np.ndarray) -> np.ndarray:
+    def far(self, values: Any, xp: Any = np) -> Any:
         """Which values lie far outside what the data holds: `FAR` of its range beyond it."""
         with np.errstate(invalid="ignore"):
             if self.kind == "category":
-                return ~np.isnan(values) & ~np.isin(values, np.arange(len(self.categories)))
+                return ~xp.isnan(values) & ~xp.isin(values, xp.arange(len(self.categories)))
             low, high = range_of(self)
             return (values < low) | (values > high)
 
