@@ -12,7 +12,7 @@ from rbve.policy.core import core, program_of, shapes
 from rbve.policy.policy import Policy
 from rbve.policy.trace import trace
 from rbve.runtime.decider import Decider
-from rbve.runtime.outcome import Rules, decide
+from rbve.runtime.outcome import Rules, weigh
 from rbve.runtime.program import Program
 
 STATE = ("last_action", "last_reward", "hidden", "cell")
@@ -49,7 +49,7 @@ class Shipment:
         def every(inside: Any, legal: Any, **inputs: Any) -> dict[str, Any]:
             outputs = compute(legal=legal, **inputs)
             after = {f"next_{n}": outputs.pop(n) for n in ("hidden", "cell") if n in outputs}
-            return decide(jnp, outputs, legal, inside, self.rules) | after
+            return weigh(jnp, outputs, legal, inside, self.rules) | after
 
         return trace(every, taken)
 

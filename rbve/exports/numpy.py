@@ -10,7 +10,7 @@ from rbve.files import replacing
 from rbve.policy.core import Compiled
 from rbve.runtime import folder
 from rbve.runtime.folder import ARRAYS, DESCRIPTION
-from rbve.runtime.outcome import decide
+from rbve.runtime.outcome import weigh
 
 SUFFIX = ""
 
@@ -34,6 +34,4 @@ def write(shipment: Shipment, path: Path) -> None:
             seen, inside = again.encoded(sample["obs"])
             outputs = compiled(len(seen), **{**sample, "obs": seen})
             known: Any = {n: outputs[n] for n in ("q", "scores", "behaviour") if n in outputs}
-            check_equal(
-                decide(np, known, sample["legal"], inside, shipment.rules), found, str(path)
-            )
+            check_equal(weigh(np, known, sample["legal"], inside, shipment.rules), found, str(path))

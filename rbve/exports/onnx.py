@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from rbve import __version__
 from rbve.data.features import Features
 from rbve.exports import _onnx_columns
 from rbve.exports._onnx_nodes import TYPES, Nodes
@@ -111,10 +110,7 @@ def build(onnx: Any, shipment: Shipment) -> Any:
             outputs.append(helper.make_tensor_value_info(name, TYPES[dtype], shape))
     graph = helper.make_graph(nodes.nodes, "policy", inputs, outputs, [*nodes.constants.values()])
     opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSET.items()]
-    model = helper.make_model(
-        graph, opset_imports=opsets, ir_version=_IR, producer_name="rbve",
-        producer_version=__version__,
-    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, producer_name="rbve")
     helper.set_model_props(model, _properties(shipment))
     return model
 

@@ -12,12 +12,13 @@ import numpy as np
 from rbve.data.features import Features
 from rbve.runtime.encode import Encoder
 from rbve.runtime.inputs import is_named, read_legal, read_rows
-from rbve.runtime.outcome import Rules, decide
+from rbve.runtime.outcome import Rules, choose, weigh
 from rbve.runtime.session import Session
 
 _AT_ONCE = 1 << 22  # numbers of the observations that are computed together
 _ROWS = 8192  # and rows
 _GREEDY = Rules()
+Judge = Callable[..., dict[str, np.ndarray]]
 
 
 class Decisions(NamedTuple):
@@ -133,8 +134,11 @@ class Decider:
                 stacklevel=level,
             )
 
-    def rows(self, obs: np.ndarray, legal: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """What is decided of observations (B, ...) as a dataset holds them; a dict of arrays."""
+    def rows(
+        self, obs: np.ndarray, legal: np.ndarray | None = None, judge: Judge = weigh
+    ) -> dict[str, np.ndarray]:
+        """What is decided of observations (B, ...) as a dataset holds them; a dict of arrays. With
+        `choose` for `judge` no more than acting needs."""
         if self.memory:
             raise ValueError(
                 "this policy has a memory: begin an episode with session = policy.start() and call "
@@ -142,11 +146,11 @@ class Decider:
             )
         block = max(1, min(_ROWS, _AT_ONCE // max(1, math.prod(self.obs_shape))))
         if len(obs) <= block:
-            return self.step(obs, legal, {})[0]
-        parts = [
-            self.step(obs[i : i + block], None if legal is None else legal[i : i + block], {}, i)[0]
-            for i in range(0, len(obs), block)
-        ]
+            return self.step(obs, legal, {}, judge=judge)[0]
+        parts = []
+        for i in range(0, len(obs), block):
+            mask = None if legal is None else legal[i : i + block]
+            parts.append(self.step(obs[i : i + block], mask, {}, i, judge)[0])
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def step(
@@ -155,6 +159,7 @@ class Decider:
         legal: np.ndarray | None,
         state: Mapping[str, np.ndarray],
         first: int = 0,
+        judge: Judge = weigh,
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """What is decided, and the memory after it. `first` is the number of the first row."""
         seen, inside = self.encoded(obs, first)
@@ -162,7 +167,7 @@ class Decider:
             legal = np.ones((len(obs), len(self.actions)), np.bool_)
         outputs = dict(self.program(len(obs), obs=seen, legal=legal, **state))
         after = {str(name): outputs.pop(name) for name in ("hidden", "cell") if name in outputs}
-        return decide(np, outputs, legal, inside, self.rules), after
+        return judge(np, outputs, legal, inside, self.rules), after
 
     def encoded(self, obs: np.ndarray, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """What the network takes, and which rows lie within the training data."""
@@ -189,7 +194,7 @@ class Decider:
 
     def _decided(self, observation: Any, legal: Any) -> tuple[dict[str, np.ndarray], bool]:
         rows = self.read(observation)
-        found = self.rows(rows.obs, self.mask(legal, len(rows.obs)))
+        found = self.rows(rows.obs, self.mask(legal, len(rows.obs)), choose)
         self.warn(rows, found, 5)
         return found, rows.single
 

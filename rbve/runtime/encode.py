@@ -1,6 +1,8 @@
 """Rows as a dataset holds them to what a network sees: what Features.encode does, for all columns
 at once, so that one row costs little."""
 
+import math
+
 import numpy as np
 
 from rbve.data.features import Features, range_of
@@ -29,11 +31,18 @@ class Encoder:
         self._flagged = np.array(flagged, np.intp)
         self._flags = first[1:][self._flagged] - 1
         self._gaps = any(column.missing != "error" for _, column in columns)
+        self._columns = [
+            (c.kind == "number", int(place), c.mean, c.scale, c.clip, range_of(c),
+             len(c.categories), int(place) + c.size - 1 if c.missing == "indicator" else -1)
+            for c, place in zip(features.columns, first[:-1], strict=True)
+        ]  # fmt: skip
 
     def __call__(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(B, columns) to the network's (B, size) float32, and which rows lie within what the data
         holds: (B,) bool, False where Features.far names a column."""
         count = len(table)
+        if count == 1 and table.dtype == np.float64:
+            return self._one(table[0].tolist())
         seen = np.zeros((count, self._size), np.float32)
         inside = np.ones(count, np.bool_)
         if len(self._numbers):
@@ -58,3 +67,23 @@ class Encoder:
         if len(self._flagged):
             seen[:, self._flags] = np.isnan(table[:, self._flagged])
         return seen, inside
+
+    def _one(self, row: list[float]) -> tuple[np.ndarray, np.ndarray]:
+        """The same of one row, for which calls of NumPy would take longer than the arithmetic."""
+        seen, inside = [0.0] * self._size, True
+        for value, column in zip(row, self._columns, strict=True):
+            number, place, mean, scale, clip, (low, high), levels, flag = column
+            if math.isnan(value):
+                if flag >= 0:
+                    seen[flag] = 1.0
+                elif number and not self._gaps:
+                    seen[place] = value
+            elif number:
+                seen[place] = min(max((value - mean) / scale, -clip), clip)
+                inside = inside and low <= value <= high
+            elif 0 <= value < levels:
+                if value == int(value):
+                    seen[place + int(value)] = 1.0
+            else:
+                inside = False
+        return np.array([seen], np.float32), np.array([inside])

@@ -57,6 +57,8 @@ def read_rows(
 
 
 def is_named(observation: Any) -> bool:
+    if isinstance(observation, dict | np.ndarray):
+        return isinstance(observation, dict)
     return isinstance(observation, Mapping) or (
         isinstance(observation, list) and any(isinstance(row, Mapping) for row in observation)
     )

@@ -54,7 +54,25 @@ class Rules:
         return rules
 
 
-def decide(
+def choose(
+    xp: Any, outputs: Mapping[str, Any], legal: Any, inside: Any, rules: Rules
+) -> dict[str, Any]:
+    """The part of `weigh` that acting needs: `action`, `supported`, `scores`."""
+    scores = outputs["scores"]
+    best, supported = xp.argmax(scores, axis=1), inside
+    known = {}
+    if "behaviour" in outputs:
+        known = {"behaviour": outputs["behaviour"]}
+        at_best = best[:, None] == xp.arange(scores.shape[1])
+        own = xp.sum(xp.where(at_best, outputs["behaviour"], xp.float32(0)), axis=1)
+        supported = supported & (own >= xp.float32(rules.threshold))
+    action = best
+    if rules.fallback is not None:
+        action = xp.where(supported, best, _fallback(xp, outputs, best, legal, rules))
+    return {"action": action, "supported": supported, "scores": scores, **known}
+
+
+def weigh(
     xp: Any, outputs: Mapping[str, Any], legal: Any, inside: Any, rules: Rules
 ) -> dict[str, Any]:
     """What is decided of B states.
@@ -74,26 +92,15 @@ def decide(
     """
     scores = outputs["scores"]
     places = xp.arange(scores.shape[1])
-    best = xp.argmax(scores, axis=1)
-    at_best = best[:, None] == places
-    supported = inside
-    if "behaviour" in outputs:
-        own = xp.sum(xp.where(at_best, outputs["behaviour"], xp.float32(0)), axis=1)
-        supported = supported & (own >= xp.float32(rules.threshold))
+    at_best = xp.argmax(scores, axis=1)[:, None] == places
+    chosen = choose(xp, outputs, legal, inside, rules)
     chances = _probabilities(xp, scores, at_best, legal, rules)
-    action = best
     if rules.fallback is not None:
-        instead = _fallback(xp, outputs, best, legal, rules)
-        action = xp.where(supported, best, instead)
-        alone = (instead[:, None] == places).astype(xp.float32)
-        chances = xp.where(supported[:, None], chances, alone)
+        alone = (chosen["action"][:, None] == places).astype(xp.float32)
+        chances = xp.where(chosen["supported"][:, None], chances, alone)
     second = xp.max(xp.where(at_best, xp.float32(-1e30), scores), axis=1)
     gap = xp.where(second <= xp.float32(_EXCLUDED), xp.float32(0), xp.max(scores, axis=1) - second)
-    known = {"behaviour": outputs["behaviour"]} if "behaviour" in outputs else {}
-    return {
-        "action": action, "q": outputs["q"], "scores": scores, "probabilities": chances,
-        "gap": gap, "supported": supported, **known,
-    }  # fmt: skip
+    return {**chosen, "q": outputs["q"], "probabilities": chances, "gap": gap}
 
 
 def _probabilities(xp: Any, scores: Any, at_best: Any, legal: Any, rules: Rules) -> Any:

@@ -6,6 +6,8 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
+from rbve.runtime.outcome import choose
+
 
 class Session:
     """One episode: remembers what the policy saw, did and received."""
@@ -56,7 +58,7 @@ class Session:
             raise ValueError(f"last_reward must be a finite number; got {reward!r}")
         # Checked before the memory moves on, so that a call that failed can be made again.
         mask = decider.mask(legal, 1)
-        found, after = decider.step(rows.obs, mask, self._state(float(reward)))
+        found, after = decider.step(rows.obs, mask, self._state(float(reward)), judge=choose)
         decider.warn(rows, found, 3)
         self._memory = after
         self.scores, self.supported = found["scores"][0], bool(found["supported"][0])
