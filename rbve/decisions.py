@@ -17,6 +17,7 @@ from rbve.ope.options import SelectOptions
 from rbve.ope.run import Question, Target, answer
 from rbve.ope.select import Selection
 from rbve.ope.select import select as selecting
+from rbve.ope.support import SupportPlan, with_support
 from rbve.ope.targets import Deployment
 from rbve.policy import Policy
 from rbve.policy.file import policy_file
@@ -137,8 +138,13 @@ def export(
     epsilon: float = 0.0,
     temperature: float = 0.0,
     pixels: bool = False,
+    support: Dataset | str | Path | None = None,
+    fallback: str | None = None,
+    threshold: float = 0.05,
+    support_steps: int = 20_000,
     overwrite: bool = False,
     algorithm: str | Path | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
     """Write a policy for other systems.
 
@@ -149,8 +155,15 @@ def export(
         epsilon: Share of random legal actions, in the probabilities.
         temperature: The policy acts by softmax(scores / temperature); 0 = by the best action.
         pixels: Observations are bytes from 0 to 255.
+        support: The log, to which a model of its behaviour is fitted, so that decisions that it
+            gives no support say so.
+        fallback: What is done then: an action, or "behaviour", what the log does most often in
+            such a state; None = the policy's action all the same.
+        threshold: Least probability, in the log, of an action that counts as supported.
+        support_steps: Updates of the model.
         overwrite: Replace what is at `out`.
         algorithm: File of a saved policy's algorithm, where it has scores of its own.
+        on_progress: Called as the model of the behaviour is fitted.
 
     Raises:
         ValueError: The policy computes what the form cannot, or `out` exists.
@@ -164,6 +177,12 @@ def export(
     own = policy
     if not isinstance(own, Policy):
         own = Policy.load(policy_file(Path(own)), algorithm)
+    if support is not None:
+        opened = support if isinstance(support, Dataset) else load(support, verify=False)
+        plan = SupportPlan(threshold, fallback, support_steps)
+        own = with_support(own, opened, plan, on_progress)
+    elif fallback is not None:
+        raise ValueError("a fallback needs the log, to tell what it supports: give support too")
     rules = dataclasses.replace(own.decider.rules, epsilon=epsilon, temperature=temperature)
     form.write(Shipment(own, rules, pixels), path)
 

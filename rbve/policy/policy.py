@@ -121,7 +121,11 @@ class Policy:
         Loading runs no code that the file names. A policy whose algorithm file has `scores` of its
         own needs that file again as `algorithm`.
         """
-        return Policy(**file.read(Path(path), None if algorithm is None else str(algorithm)))
+        fields = file.read(Path(path), None if algorithm is None else str(algorithm))
+        if "support" in fields:
+            behaviour, settings = fields["support"]
+            fields["support"] = Support(Policy(**behaviour), **settings)
+        return Policy(**fields)
 
     @functools.cached_property
     def trained(self) -> TrainedAs:
