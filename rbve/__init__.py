@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "Dataset", "Episode", "Policy", "convert", "evaluate", "export", "inspect", "load", "ope",
-    "record", "select", "train", "write_report",
+    "predict", "record", "select", "train", "write_report",
 ]  # fmt: skip
 
 _PLACES = {name: "data" for name in ("Dataset", "Episode", "load")}
-_PLACES |= {name: "decisions" for name in ("export", "ope", "select")}
+_PLACES |= {name: "decisions" for name in ("export", "ope", "predict", "select")}
 
 if TYPE_CHECKING:
     from rbve.api import Policy, convert, evaluate, inspect, record, train, write_report
     from rbve.data import Dataset, Episode, load
-    from rbve.decisions import export, ope, select
+    from rbve.decisions import export, ope, predict, select
 
 
 def __dir__() -> list[str]:

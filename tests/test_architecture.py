@@ -35,7 +35,7 @@ LAYERS = (
     {"algorithms", "networks", "data", "envs"},
     {"parts", "spec", "runtime"},
     {"policy", "audit"},
-    {"evaluation", "exports"},
+    {"evaluation", "exports", "streaming"},
     {"behaviours", "training"},
     {"sweep"},
     {"ope"},

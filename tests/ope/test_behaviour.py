@@ -46,7 +46,9 @@ def test_temperature_is_the_best_of_a_grid() -> None:
 
 def test_log_loss_by_hand() -> None:
     true = MADE.behaviour[state_of(LOG.dataset)[LOG.rows], LOG.action]
-    assert behaviour._log_loss(LOG.action, logits()[LOG.rows], 1.0) == pytest.approx(-np.log(true).mean())
+    assert behaviour._log_loss(LOG.action, logits()[LOG.rows], 1.0) == pytest.approx(
+        -np.log(true).mean()
+    )
 
 
 @pytest.mark.usefixtures("cloning")

@@ -162,3 +162,17 @@ def test_a_damaged_model_is_refused(policy: Policy, tmp_path: Path) -> None:
     write_tensors(tmp_path / "q.safetensors", {"weights": arrays["weights"]}, info)
     with pytest.raises(ValueError, match="weights, expected"):
         Policy.load(tmp_path / "q.safetensors")
+
+
+def test_an_estimate_is_of_what_is_shipped(policy: Policy) -> None:
+    from rbve.ope.targets import Deployment, probabilities
+
+    data = log()
+    table = probabilities(policy, data, Deployment(epsilon=0.3))
+    rows = data.obs[:]
+    shipped = policy.decisions(rows)
+    assert 0.2 < shipped.supported.mean() < 0.9
+    alone = ~shipped.supported
+    assert (table[alone].argmax(axis=1) == shipped.index[alone]).all()
+    assert (table[alone].max(axis=1) == 1).all()
+    np.testing.assert_allclose(table[~alone].max(axis=1), 0.7 + 0.1)
