@@ -41,7 +41,7 @@ LAYERS = (
     {"ope"},
     {"report"},
     {"api", "decisions", "rbve"},  # "rbve" is rbve/__init__.py
-    {"paper"},
+    {"paper", "sklearn"},
     {"cli"},
 )
 # And of those in its own line these.
