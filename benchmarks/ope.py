@@ -12,23 +12,26 @@ that the command goes on after an interruption.
 import argparse
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ranks import rank_correlation, regret
 
 from rbve import backend
 from rbve.envs import icu_sepsis
 from rbve.evaluation import exact
 from rbve.files import write_json
-from rbve.ope.behaviour import behaviour_of
+from rbve.ope.behaviour import Source, behaviour_of
 from rbve.ope.case import OpeCase
 from rbve.ope.fits import FitPlan, Fits, fit_values
 from rbve.ope.judge import OpePlan, OpeResult, judge
 from rbve.ope.log import DecisionLog
 from rbve.ope.rule import guess
+
+ROWS = 5_000_000  # of all policies that are judged at a time
 
 
 def policies(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -76,14 +79,8 @@ def policies(count: int, seed: int = 0) -> dict[str, np.ndarray]:
     return made
 
 
-def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    ranks = [np.argsort(np.argsort(each)).astype(float) for each in (one, other)]
-    return float(np.corrcoef(*ranks)[0, 1])
-
-
 def measures(result: OpeResult, truth: np.ndarray, td_error: np.ndarray) -> dict[str, Any]:
     """Of every estimator."""
-    scaled = (truth - truth.min()) / np.ptp(truth)
     found = {}
     for place, first in enumerate(result.judgements[0].estimates):
         every = [each.estimates[place] for each in result.judgements]
@@ -97,7 +94,7 @@ def measures(result: OpeResult, truth: np.ndarray, td_error: np.ndarray) -> dict
         found[first.label] = {
             "mean_error": float(np.nanmean(np.abs(value - truth))),
             "rank_correlation": rank_correlation(usable, truth),
-            "regret_at_1": float(1 - scaled[usable.argmax()]),
+            "regret_at_1": regret(usable, truth),
             "coverage": None if first.interval is None else float(held.mean()),
             "passed": float(passed.mean()),
             "coverage_passed": None
@@ -107,15 +104,18 @@ def measures(result: OpeResult, truth: np.ndarray, td_error: np.ndarray) -> dict
             if passed.any()
             else None,
         }
-    guesses = np.array([guess(each) for each in result.judgements])
+    guesses = np.array([guess(each, result.returns) for each in result.judgements])
     for name, ranked in {"rule": guesses, "TD error": -td_error}.items():
         found[name] = {
-            "regret_at_1": float(1 - scaled[ranked.argmax()]),
+            "regret_at_1": regret(ranked, truth),
             "rank_correlation": rank_correlation(ranked, truth),
         }
     any_passed = [each.best is not None for each in result.judgements]
     found["rule"]["passed"] = float(np.mean(any_passed))
-    found["at random"] = {"regret_at_1": float(1 - scaled.mean()), "rank_correlation": 0.0}
+    found["at random"] = {
+        "regret_at_1": regret(np.zeros(len(truth)), truth),
+        "rank_correlation": 0.0,
+    }
     return found
 
 
@@ -129,6 +129,34 @@ def td_errors(log: DecisionLog, tables: Iterable[np.ndarray], fits: Iterable[Fit
         residual = case.reward + log.gamma * after - case.q_taken
         errors.append(float((residual**2).mean()))
     return np.array(errors)
+
+
+def judged(
+    log: DecisionLog,
+    state: np.ndarray,
+    tables: dict[str, np.ndarray],
+    plan: OpePlan,
+    sources: Sequence[Source],
+) -> dict[Source, tuple[OpeResult, np.ndarray]]:
+    """By source of propensities, every policy's judgement and TD error; some at a time, since
+    probabilities and values of every row are held for each."""
+    behaviours = {source: behaviour_of(log, plan.fit, source) for source in sources}
+    found: dict[Source, tuple[OpeResult, np.ndarray]] = {}
+    count = max(1, ROWS // len(log.dataset.action))
+    every = list(tables)
+    for names in (every[k : k + count] for k in range(0, len(every), count)):
+        on_rows = {name: tables[name][state] for name in names}
+        fits = fit_values(log, list(on_rows.values()), plan.fit)
+        errors = td_errors(log, on_rows.values(), fits)
+        for source, behaviour in behaviours.items():
+            result = judge(log, on_rows, fits, behaviour, replace(plan, propensities=source))
+            if source in found:
+                before, earlier = found[source]
+                both = (*before.judgements, *result.judgements)
+                found[source] = replace(before, judgements=both), np.append(earlier, errors)
+            else:
+                found[source] = result, errors
+    return found
 
 
 def main() -> None:
@@ -153,13 +181,10 @@ def main() -> None:
             known.features.astype(np.float32), icu_sepsis.ACTIONS,
         )  # fmt: skip
         log = DecisionLog.of(played.dataset, 1.0)
-        on_rows = {name: table[played.state] for name, table in tables.items()}
         plan = OpePlan(fit=FitPlan(asked.fit_steps, seed=asked.seed, out=asked.fits))
-        fits = fit_values(log, list(on_rows.values()), plan.fit)
-        for source in asked.propensities:
-            behaviour = behaviour_of(log, plan.fit, source)
-            result = judge(log, on_rows, fits, behaviour, replace(plan, propensities=source))
-            found = measures(result, truth, td_errors(log, on_rows.values(), fits))
+        by_source = judged(log, played.state, tables, plan, asked.propensities)
+        for source, (result, errors) in by_source.items():
+            found = measures(result, truth, errors)
             rows.append({"episodes": episodes, "propensities": source, "estimators": found})
             print(f"\n{episodes:,} episodes, propensities {source}, {len(tables)} policies")
             for name, figures in found.items():

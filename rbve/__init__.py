@@ -10,12 +10,14 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES = {name: "data" for name in ("Dataset", "Episode", "load")}
-_PLACES |= {name: "decisions" for name in ("export", "ope", "predict", "select")}
+_PLACES |= {name: "decisions" for name in ("ope", "select")}
+_PLACES |= {name: "shipping" for name in ("export", "predict")}
 
 if TYPE_CHECKING:
     from rbve.api import Policy, convert, evaluate, inspect, record, train, write_report
     from rbve.data import Dataset, Episode, load
-    from rbve.decisions import export, ope, predict, select
+    from rbve.decisions import ope, select
+    from rbve.shipping import export, predict
 
 
 def __dir__() -> list[str]:

@@ -1,33 +1,27 @@
 """The Python interface, from a log to a decision: what policies are worth, and which to deploy."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rbve import backend, runtime, streaming
+from rbve import backend
 from rbve.audit import audit
 from rbve.data import Dataset, load
 from rbve.data.manifest import content_fingerprint, fingerprint
-from rbve.exports import form_for
-from rbve.exports._shipment import Shipment
 from rbve.ope.fits import FitPlan
 from rbve.ope.judge import OpePlan, OpeResult
 from rbve.ope.options import SelectOptions
-from rbve.ope.run import Question, Target, answer
+from rbve.ope.run import GAMMA, Question, Target, answer, check_choice
 from rbve.ope.select import Selection
 from rbve.ope.select import select as selecting
-from rbve.ope.support import SupportPlan, with_support
+from rbve.ope.tables import TABLES, read_table
 from rbve.ope.targets import Deployment
 from rbve.policy import Policy
 from rbve.policy.file import policy_file
 from rbve.report import card
-from rbve.runtime import Decider
-from rbve.runtime.folder import DESCRIPTION
-from rbve.streaming import Predicted, Prediction
 from rbve.training.run import POLICY, Progress
 
-__all__ = ["export", "ope", "predict", "select"]
+__all__ = ["ope", "select"]
 
 
 def ope(
@@ -45,6 +39,7 @@ def ope(
     folds: int = 2,
     seed: int = 0,
     seen: bool = False,
+    bellman: bool = False,
     out: str | Path | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> OpeResult:
@@ -67,6 +62,7 @@ def ope(
         folds: Parts of the episodes; each is judged by fits to the others.
         seed: Of folds and fits.
         seen: Judge by episodes that the policies were trained on; values come out too good.
+        bellman: Also compare Q-functions by supervised Bellman validation, a fit more for each.
         out: Folder that keeps the fits, where an interrupted call resumes.
         on_progress: Called as fits go on.
 
@@ -89,7 +85,8 @@ def ope(
     acting = Deployment(epsilon, temperature)
     fit = FitPlan(fit_steps, folds, seed, out=None if out is None else Path(out))
     plan = OpePlan(propensities=propensities, fit=fit, interval=interval, level=level)
-    return answer(opened, Question(targets, acting, gamma, by, seen, mark), plan, on_progress)
+    question = Question(targets, acting, gamma, by, seen, mark, bellman)
+    return answer(opened, question, plan, on_progress)
 
 
 def select(
@@ -119,7 +116,8 @@ def select(
     backend.prepare()
     known = SelectOptions(**options)
     dataset = load(data)
-    checked = audit(dataset, known.gamma)
+    check_choice(dataset)
+    checked = audit(dataset, GAMMA if known.gamma is None else known.gamma)
     if checked.verdict == "stop":
         names = ", ".join(each.name for each in checked.findings)
         raise ValueError(
@@ -133,123 +131,31 @@ def select(
     return chosen
 
 
-def export(
-    policy: Policy | str | Path,
-    out: str | Path,
-    *,
-    format: str | None = None,
-    epsilon: float = 0.0,
-    temperature: float = 0.0,
-    pixels: bool = False,
-    support: Dataset | str | Path | None = None,
-    fallback: str | None = None,
-    threshold: float = 0.05,
-    support_steps: int = 20_000,
-    overwrite: bool = False,
-    algorithm: str | Path | None = None,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> None:
-    """Write a policy for other systems.
+def named_policies(
+    files: Sequence[Path], data: Path, algorithm: str | Path | None = None
+) -> dict[str, Target]:
+    """Saved policies and tables of probabilities by their files, each under a short name.
 
     Args:
-        policy: A Policy or its file.
-        out: What to write: a name ending in .onnx or .stablehlo, or a folder for rbve.runtime.
-        format: Of `out`: "numpy", "onnx" or "stablehlo"; None = by its name.
-        epsilon: Share of random legal actions, in the probabilities.
-        temperature: The policy acts by softmax(scores / temperature); 0 = by the best action.
-        pixels: Observations are bytes from 0 to 255.
-        support: The log, to which a model of its behaviour is fitted, so that decisions that it
-            gives no support say so.
-        fallback: What is done then: an action, or "behaviour", what the log does most often in
-            such a state; None = the policy's action all the same.
-        threshold: Least probability, in the log, of an action that counts as supported.
-        support_steps: Updates of the model.
-        overwrite: Replace what is at `out`.
-        algorithm: File of a saved policy's algorithm, where it has scores of its own.
-        on_progress: Called as the model of the behaviour is fitted.
-
-    Raises:
-        ValueError: The policy computes what the form cannot, or `out` exists.
-        ImportError: The form needs a package; the message names it.
+        files: Of policies or their runs' folders; tables are known by how their names end.
+        data: The log, whose actions name the columns of a table.
+        algorithm: File of the policies' algorithm.
     """
     backend.prepare()
-    path = Path(out)
-    form = form_for(path, format)
-    if path.exists() and not overwrite:
-        raise ValueError(f"{path}: already exists; pass --overwrite or choose another")
-    own = policy
-    if not isinstance(own, Policy):
-        own = Policy.load(policy_file(Path(own)), algorithm)
-    if support is not None:
-        opened = support if isinstance(support, Dataset) else load(support, verify=False)
-        plan = SupportPlan(threshold, fallback, support_steps)
-        own = with_support(own, opened, plan, on_progress)
-    elif fallback is not None:
-        raise ValueError("a fallback needs the log, to tell what it supports: give support too")
-    rules = dataclasses.replace(own.decider.rules, epsilon=epsilon, temperature=temperature)
-    form.write(Shipment(own, rules, pixels), path)
-
-
-def predict(
-    policy: Policy | Decider | str | Path,
-    rows: str | Path,
-    out: str | Path,
-    *,
-    keep: Sequence[str] | None = None,
-    legal: str | None = None,
-    values: bool = False,
-    on_error: str = "stop",
-    prefix: str = "policy_",
-    overwrite: bool = False,
-    algorithm: str | Path | None = None,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Predicted:
-    """Decide for every row of a CSV or Parquet file, and write the decisions as Parquet.
-
-    Args:
-        policy: A Policy or its file, or what rbve.runtime.load reads.
-        rows: File with the columns that the policy takes.
-        out: Parquet file to write.
-        keep: Columns of `rows` that are carried through; None = all.
-        legal: Column of legal actions, or a prefix as in "legal:*".
-        values: Also write the value of every action.
-        on_error: "stop" at a row that is none, or "skip" it.
-        prefix: Of the names of the columns that are added.
-        overwrite: Replace what is at `out`.
-        algorithm: File of a saved policy's algorithm, where it has scores of its own.
-        on_progress: Called as rows are written, with how much was read of how much.
-
-    Returns:
-        How many rows were written, lack support and were skipped, and the first of these by line.
-
-    Raises:
-        ValueError: A column or row is not what the policy takes.
-    """
-    if on_error not in ("stop", "skip"):
-        raise ValueError(f"on_error is 'stop' or 'skip'; got {on_error!r}")
-    if isinstance(policy, str | Path):
-        place = Path(policy)
-        if (place / DESCRIPTION).is_file():
-            policy = runtime.load(place)
-        else:
-            policy = Policy.load(policy_file(place), algorithm)
-    decider = policy.decider if isinstance(policy, Policy) else policy
-    kept = None if keep is None else tuple(keep)
-    plan = Prediction(kept, legal, values, on_error == "skip", prefix)
-    return streaming.predict(decider, Path(rows), Path(out), plan, overwrite, on_progress)
-
-
-def named_policies(files: Sequence[Path], algorithm: str | Path | None = None) -> dict[str, Policy]:
-    """Policies by their files, each under a short name of its own."""
-    backend.prepare()
-    loaded = [Policy.load(policy_file(file), algorithm) for file in files]
-    names: dict[str, Policy] = {}
-    for file, policy in zip(files, loaded, strict=True):
-        folder = file if file.is_dir() else file.parent
-        name = policy.algorithm.name
-        if name in names or sum(each.algorithm.name == name for each in loaded) > 1:
-            name = folder.name or str(file)
+    loaded: list[Target] = [
+        read_table(file, load(data, verify=False).actions)
+        if file.suffix in TABLES
+        else Policy.load(policy_file(file), algorithm)
+        for file in files
+    ]
+    short = [each.algorithm.name if isinstance(each, Policy) else "" for each in loaded]
+    names: dict[str, Target] = {}
+    for file, target, name in zip(files, loaded, short, strict=True):
+        if not name:
+            name = file.stem
+        elif short.count(name) > 1:
+            name = (file if file.is_dir() else file.parent).name or str(file)
         if name in names:
             raise ValueError(f"{file}: given twice, or two policies of one name")
-        names[name] = policy
+        names[name] = target
     return names

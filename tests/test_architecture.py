@@ -40,7 +40,7 @@ LAYERS = (
     {"sweep"},
     {"ope"},
     {"report"},
-    {"api", "decisions", "rbve"},  # "rbve" is rbve/__init__.py
+    {"api", "decisions", "shipping", "rbve"},  # "rbve" is rbve/__init__.py
     {"paper", "sklearn"},
     {"cli"},
 )
@@ -52,7 +52,7 @@ BESIDE = {
     "tensors": {"files", "schema"},
     "algorithms": {"data"},  # filtered BC chooses episodes
     "behaviours": {"training"},  # online agents learn by the same update
-    "rbve": {"api", "decisions"},
+    "rbve": {"api", "decisions", "shipping"},
 }
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -54,11 +54,11 @@ def command(
         support_steps: Updates of the model.
         overwrite: Replace what is at OUT.
     """
-    from rbve import decisions
+    from rbve import shipping
 
     total = support_steps if support is not None else None
     with _console.bar("fitting the behaviour" if total else "", total, "updates") as bar:
-        decisions.export(
+        shipping.export(
             policy, out, format=format, epsilon=epsilon, temperature=temperature, pixels=pixels,
             support=support, fallback=fallback, threshold=threshold, support_steps=support_steps,
             overwrite=overwrite, algorithm=algorithm, on_progress=bar.trained,

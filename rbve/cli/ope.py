@@ -24,6 +24,7 @@ def command(
     folds: int = 2,
     seed: int = 0,
     seen: bool = False,
+    bellman: bool = False,
     html: Path | None = None,
     out: Path | None = None,
     algorithm: AlgorithmFile = None,
@@ -38,7 +39,9 @@ def command(
     Exit codes: 0 at least one policy has an estimate, 2 bad input, 3 every estimate was refused.
 
     Args:
-        policies: Files of saved policies or folders of their runs, then the log, a store.
+        policies: Files of saved policies or folders of their runs, or tables of probabilities, a
+            row per decision of the log and a column per action (.npy, or .csv and .parquet with
+            columns named as the actions); then the log, a store.
         gamma: Discount. Default: the one the policies were trained with.
         epsilon: Share of random legal actions when the policies act.
         temperature: Act by softmax(scores / temperature); 0 = by the best action. Of cloning 1
@@ -51,22 +54,30 @@ def command(
         folds: Parts of the episodes; each is judged by fits to the others.
         seed: Seed of folds and fits.
         seen: Judge by episodes that the policies were trained on; values come out too good.
+        bellman: Also compare Q-functions by supervised Bellman validation, a fit more for each.
         html: Also write a page with figures.
         out: Folder that keeps the fits, so that the same command goes on after an interruption.
     """
     from rbve import decisions
+    from rbve.ope.behaviour import updates_of_cloning
+    from rbve.ope.fits import FitPlan
     from rbve.report import ope_page
 
     if len(policies) < 2:
         raise ValueError("give one or more policies, then the log: rbve ope POLICY... DATA")
     *files, data = policies
-    targets = decisions.named_policies(files, algorithm)
-    fits = (len(targets) + 1) * folds
-    with _console.bar(f"fitting {fits} networks", fits * fit_steps, "updates") as bar:
+    targets = decisions.named_policies(files, data, algorithm)
+    plan = FitPlan(fit_steps, folds)
+    fits = folds * len(targets) * (2 if bellman else 1)
+    updates = fits * fit_steps + updates_of_cloning(plan)
+    count = f"{len(targets)} policies" if len(targets) > 1 else "a policy"
+    words = f"fitting values of {count}, and the behaviour"
+    with _console.bar(words, updates, "updates") as bar:
         result = decisions.ope(
             data, targets, gamma=gamma, epsilon=epsilon, temperature=temperature,
             propensities=propensities, by=by, interval=interval, level=level, fit_steps=fit_steps,
-            folds=folds, seed=seed, seen=seen, out=out, on_progress=bar.trained,
+            folds=folds, seed=seed, seen=seen, bellman=bellman, out=out,
+            on_progress=bar.trained,
         )  # fmt: skip
     if as_json:
         print(json.dumps(ope_page.to_json(result)))
@@ -108,10 +119,12 @@ def _show(result: Any) -> None:
         for gate in judgement.gates:
             if gate.name in failed:
                 out.print(Text(f"  ✗ {gate.name}: {gate}"))
+        error = result.bellman_errors.get(judgement.policy)
         if check := result.values.get(judgement.policy):
             out.print(Text(
                 f"  it claims {check.claimed:.4g} where {check.returned:.4g} followed in the log; "
                 f"takes {judgement.agreement:.0%} of the logged actions"
+                + (f"; Bellman error {error:.4g}" if error is not None else "")
             ))  # fmt: skip
     for group in result.groups:
         cells = ", ".join(f"{name} {with_interval(*own)}" for name, own in group.values.items())

@@ -36,13 +36,18 @@ def command(
     from rbve import decisions
     from rbve.audit.verdict import counted
     from rbve.data import load
-    from rbve.ope.select import candidate_jobs
+    from rbve.ope.behaviour import updates_of_cloning
+    from rbve.ope.fits import FitPlan
+    from rbve.ope.select import candidate_jobs, finished_runs
     from rbve.report import ope_page
 
     jobs = candidate_jobs(data, load(data, verify=False), options)
-    fits = 2 * (options.checkpoints * len(jobs) + 1)
-    updates = options.steps * len(jobs) + fits * options.fit_steps
-    words = f"training {counted(len(jobs), 'candidate')}, then {fits} fits"
+    plan = FitPlan(options.fit_steps)
+    stages = options.checkpoints * len(jobs) + len(finished_runs(options.runs))
+    fits = plan.folds * stages * (2 if options.bellman else 1)
+    updates = options.steps * len(jobs) + fits * plan.steps + updates_of_cloning(plan)
+    train = f"training {counted(len(jobs), 'candidate')}, then " if jobs else ""
+    words = f"{train}{counted(fits, 'fit')} of values"
     with _console.bar(words, updates, "updates") as bar:
         chosen = decisions.select(data, out, on_progress=bar.trained, **vars(options))
     advice, result = chosen.recommendation, chosen.result

@@ -1,5 +1,6 @@
 """Where a policy differs from the log, what that is worth, and decisions one by one."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from rbve.data.inputs import seen
 from rbve.ope.behaviour import BehaviourPolicy
 from rbve.ope.fits import Fits
+from rbve.ope.groups import members_by
 from rbve.ope.log import DecisionLog
 from rbve.policy import Policy
 from rbve.policy.outputs import outputs_on
@@ -52,6 +54,16 @@ class Explained:
 
 
 @dataclass(frozen=True)
+class ActionsOfGroup:
+    """How often each action is taken in the decisions of a subgroup."""
+
+    name: str
+    decisions: int
+    logged: dict[str, float]  # shares
+    chosen: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Details:
     agreement: float
     logged_actions: dict[str, float]  # shares
@@ -59,12 +71,18 @@ class Details:
     changes: tuple[Change, ...]  # most frequent first
     least_supported: tuple[Explained, ...]
     examples: tuple[Explained, ...]
+    groups: tuple[ActionsOfGroup, ...] = ()
 
 
 def details_of(
-    policy: Policy, log: DecisionLog, behaviour: BehaviourPolicy, fits: Fits, seed: int
+    policy: Policy,
+    log: DecisionLog,
+    behaviour: BehaviourPolicy,
+    fits: Fits,
+    seed: int,
+    by: str | None = None,
 ) -> Details:
-    """Of a policy that takes its best action."""
+    """Of a policy that takes its best action; actions by the levels of a column too."""
     outputs = outputs_on(policy, log.dataset)
     scores = outputs.scores[log.rows]
     names = log.dataset.actions
@@ -83,7 +101,17 @@ def details_of(
         changes=_changes(log, chosen, support, fits, names),
         least_supported=tuple(explain(int(k)) for k in order[:_LISTED]),
         examples=tuple(explain(int(k)) for k in np.sort(some)),
+        groups=() if by is None else tuple(_actions_by(log, by, chosen, names)),
     )
+
+
+def _actions_by(
+    log: DecisionLog, column: str, chosen: np.ndarray, names: tuple[str, ...]
+) -> Iterator[ActionsOfGroup]:
+    for name, members in members_by(log, column):
+        inside = members[log.episode]
+        logged, other = (_shares(each[inside], names) for each in (log.action, chosen))
+        yield ActionsOfGroup(name, int(inside.sum()), logged, other)
 
 
 def _shares(action: np.ndarray, names: tuple[str, ...]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def fit_values(
     scale = _reward_scale(log)
     scaled = replace(log.dataset, reward=(log.dataset.reward / scale).astype(np.float32))
     columns = [replace(scaled, policy=each.astype(np.float32)) for each in policies]
-    fitted = _cross_fit(log, columns, plan, on_progress, algorithm=_FQE, gamma=log.gamma)
+    fitted = _fit(log, columns, plan, on_progress, algorithm=_FQE, gamma=log.gamma)
     results = []
     for policy, q in zip(policies, fitted, strict=True):
         q = scale * q
@@ -112,9 +112,13 @@ def fit_cloning(
     log: DecisionLog,
     plan: FitPlan,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    crossed: bool = True,
 ) -> np.ndarray:
-    """(R, A) logits of the logged behaviour, low where illegal."""
-    return _cross_fit(log, [log.dataset], plan, on_progress, algorithm="bc", gamma=log.gamma)[0]
+    """(R, A) logits of the logged behaviour, low where illegal; not `crossed`, of one fit to all
+    episodes."""
+    parts = None if crossed else _all_of(log)
+    fields = {"algorithm": "bc", "gamma": log.gamma}
+    return _fit(log, [log.dataset], plan, on_progress, parts, **fields)[0]
 
 
 def fit_numbers(
@@ -131,18 +135,43 @@ def fit_numbers(
         column[log.rows + 1, 0] = (each - mean) / scale
         columns.append(replace(log.dataset, policy=column))
         units.append((mean, scale))
-    fitted = _cross_fit(log, columns, plan, on_progress, algorithm=_REGRESSION, gamma=log.gamma)
+    fitted = _fit(log, columns, plan, on_progress, algorithm=_REGRESSION, gamma=log.gamma)
     return [
         mean + scale * q[log.rows, log.action]
         for (mean, scale), q in zip(units, fitted, strict=True)
     ]
 
 
-def _cross_fit(
-    log: DecisionLog, columns: Sequence[Dataset], plan: FitPlan, on_progress: Any, **fields: Any
-) -> list[np.ndarray]:
-    """Of each dataset, (R, A) outputs of networks trained on the other folds."""
+class _Part(NamedTuple):
+    """Episodes that a network is fitted to, and those whose outputs it gives."""
+
+    name: str
+    fitted: np.ndarray
+    judged: np.ndarray
+
+
+def _folds(log: DecisionLog, plan: FitPlan) -> list[_Part]:
     fold = fold_of(log.episodes, plan.folds, plan.seed)
+    return [
+        _Part(f"{k}of{plan.folds}", np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+        for k in range(plan.folds)
+    ]
+
+
+def _all_of(log: DecisionLog) -> list[_Part]:
+    every = np.arange(log.episodes)
+    return [_Part("all", every, every)]
+
+
+def _fit(
+    log: DecisionLog,
+    columns: Sequence[Dataset],
+    plan: FitPlan,
+    on_progress: Any,
+    parts: Sequence[_Part] | None = None,
+    **fields: Any,
+) -> list[np.ndarray]:
+    """Of each dataset, (R, A) outputs of networks; cross-fitted unless `parts` says otherwise."""
     own: dict[str, Any] = {
         "steps": plan.steps, "hidden": plan.hidden, "memory": plan.memory, "stack": plan.stack,
         "torso": plan.torso, "seed": plan.seed, "learning_rate": plan.learning_rate,
@@ -150,10 +179,11 @@ def _cross_fit(
         "rescale": False,  # else a fit is of E[h(y)], not of E[y], and low where y varies
         **fields,
     }  # fmt: skip
+    chosen = parts or _folds(log, plan)
     outputs: list[np.ndarray] = []
     with _folder(plan.out) as out:
         for some in _in_memory(columns):
-            outputs += _fitted(some, fold, own, out, plan.folds, on_progress)
+            outputs += _fitted(some, chosen, own, out, on_progress)
     return outputs
 
 
@@ -167,29 +197,29 @@ def _in_memory(columns: Sequence[Dataset]) -> Iterator[Sequence[Dataset]]:
 
 def _fitted(
     columns: Sequence[Dataset],
-    fold: np.ndarray,
+    parts: Sequence[_Part],
     own: dict[str, Any],
     out: Path,
-    folds: int,
     on_progress: Any,
 ) -> list[np.ndarray]:
     jobs, held = [], {}
     for data in columns:
         mark = _fingerprint(data)
-        for part in range(folds):
-            path = f"{mark}-{part}of{folds}"
-            held[path] = data.select(np.flatnonzero(fold != part), f"fold {part} of {folds}")
+        for part in parts:
+            path = f"{mark}-{part.name}"
+            held[path] = data.select(part.fitted, f"fold {part.name}")
             jobs.append(Spec.of(path=path, fingerprint=path, group=mark, replicate=path, **own))
     folders = iter(run_jobs(jobs, out, on_progress, held))
     outputs = []
     for data in columns:
         values = np.empty((len(data.action), data.num_actions))
-        row_fold = np.repeat(fold, np.diff(data.offsets))
-        for part in range(folds):
+        for part in parts:
             network = Policy.load(next(folders) / POLICY)
-            judged = data.select(np.flatnonzero(fold == part), f"fold {part}")
-            found = outputs_on(network, judged)
-            values[row_fold == part] = found.q if network.algorithm.values else found.scores
+            judged = np.zeros(data.num_episodes, bool)
+            judged[part.judged] = True
+            found = outputs_on(network, data.select(part.judged, f"fold {part.name}"))
+            rows = np.repeat(judged, np.diff(data.offsets))
+            values[rows] = found.q if network.algorithm.values else found.scores
         outputs.append(values)
     return outputs
 

@@ -109,6 +109,31 @@ def weight_gates(case: OpeCase) -> list[Gate]:
     ]  # fmt: skip
 
 
+LATE = 0.1  # share of the rewards that may come after weights have lost their worth
+
+
+def horizon_gate(case: OpeCase) -> list[Gate]:
+    """How far into episodes weights reach: each decision multiplies one more ratio, and after some
+    of them a handful of episodes has all the weight. None on logs of one decision."""
+    log = case.log
+    if log.one_step:
+        return []
+    reach = log.worth(case.weight, LEAST_EFFECTIVE)
+    size = np.abs(log.discount * case.reward)
+    total = float(size.sum())
+    late = float(size[log.step >= reach].sum()) / total if total else 0.0
+    longest = int(log.lengths.max())
+    return [
+        Gate(
+            "horizon", late <= LATE, late, LATE,
+            f"weights are worth {LEAST_EFFECTIVE} episodes up to decision {reach:,} of at most "
+            f"{longest:,}, and {late:.0%} of the rewards come later (at most {LATE:.0%})",
+            "needs a shorter horizon (a smaller --gamma, episodes cut into shorter ones), a policy "
+            "nearer to the log, or more episodes",
+        )
+    ]  # fmt: skip
+
+
 def most_common(returns: np.ndarray) -> tuple[float, np.ndarray]:
     """The most common return, and (E,) where it is another."""
     values, counts = np.unique(returns, return_counts=True)

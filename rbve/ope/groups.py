@@ -44,7 +44,7 @@ def groups_by(
         ValueError: There is no such column.
     """
     groups = []
-    for name, members in _members(log, column):
+    for name, members in members_by(log, column):
         if members.sum() < _FEW:
             continue
         values = {}
@@ -72,8 +72,8 @@ def check_column(log: DecisionLog, column: str) -> int:
     return names.index(column)
 
 
-def _members(log: DecisionLog, column: str) -> list[tuple[str, np.ndarray]]:
-    """Names, and (E,) bool which episodes begin so."""
+def members_by(log: DecisionLog, column: str) -> list[tuple[str, np.ndarray]]:
+    """Names of groups, and (E,) bool which episodes begin so."""
     place, features = check_column(log, column), log.dataset.features
     first = np.asarray(log.dataset.obs[log.dataset.offsets[:-1]])[:, place].astype(np.float64)
     known = ~np.isnan(first)

@@ -73,6 +73,7 @@ class OpeResult:
     values: Mapping[str, ValueCheck] = field(default_factory=dict)  # of policies that have them
     groups: tuple[Subgroup, ...] = ()
     by: str = ""  # the column of the groups
+    bellman_errors: Mapping[str, float] = field(default_factory=dict)  # held-out, if asked for
 
     def __getitem__(self, policy: str) -> PolicyJudgement:
         return next(each for each in self.judgements if each.policy == policy)
@@ -147,27 +148,15 @@ def _judgement(
 ) -> PolicyJudgement:
     log = case.log
     influence = {each: estimators.load(each).estimate(case) for each in estimators.suited(log)}
-    weighted = gates.weight_gates(case)
-    if behaviour.source == "estimated":
-        weighted.append(gates.calibration_gate(behaviour))
-    light = gates.variance_gate(case)
-    fitted = [gates.fit_gate(case)]
-    common = [gates.support_gate(case, behaviour, log.dataset.actions)]
-    with_interval = {
-        estimators.load(each).ESTIMATOR.name_on(log): values for each, values in influence.items()
-        if estimators.load(each).ESTIMATOR.interval
-    }  # fmt: skip
-    common.append(gates.agreement_gate(case, with_interval))
-    # Of one decision a fit has seen no more such returns than the weights have; of several it may
-    # have learned from parts of episodes.
-    (common if log.one_step else weighted).append(gates.events_gate(case))
+    asked = _Gates.of(case, behaviour)
+    own = {each: asked.of_estimator(estimators.load(each).ESTIMATOR, behaviour.source)
+           for each in influence}  # fmt: skip
+    agreement = gates.agreement_gate(case, _comparable(influence, own, log))
     make = intervals.METHODS[plan.interval]
     estimates = []
     for each, values in influence.items():
-        own = estimators.load(each).ESTIMATOR
-        asked = [*common, *(weighted if own.weights else []), *(fitted if own.values else [])]
-        asked += [light] if own.light_tail else []
-        failed = [gate.name for gate in asked if not gate.passed]
+        kind = estimators.load(each).ESTIMATOR
+        failed = [gate.name for gate in (agreement, *own[each]) if not gate.passed]
         value = float(values.mean())
         if not math.isfinite(value):
             failed.append("no overlap")
@@ -175,11 +164,11 @@ def _judgement(
         estimates.append(
             ValueEstimate(
                 name=each,
-                label=own.name_on(log),
+                label=kind.name_on(log),
                 value=value,
-                interval=make(values, plan.level) if own.interval else None,
+                interval=make(values, plan.level) if kind.interval else None,
                 difference=float(difference.mean()),
-                difference_interval=make(difference, plan.level) if own.interval else None,
+                difference_interval=make(difference, plan.level) if kind.interval else None,
                 failed=tuple(failed),
                 influence=values,
             )
@@ -190,8 +179,56 @@ def _judgement(
     if log.lengths.max() <= MOST_STEPS and log.last(case.weight).any():
         bounds = tuple(sensitivity(case, _ODDS))
         breaks = breakdown(case, float(returns.mean()))
-    every = (*common, *weighted, light, *fitted)
+    every = (agreement, *asked.every)
     return PolicyJudgement(name, tuple(estimates), every, float(taken.mean()), bounds, breaks)
+
+
+@dataclass(frozen=True)
+class _Gates:
+    """Of one policy, by what an estimator makes use of."""
+
+    common: tuple[Gate, ...]
+    weighted: tuple[Gate, ...]
+    light: tuple[Gate, ...]  # of weights that have to have a variance
+    fitted: tuple[Gate, ...]
+
+    @staticmethod
+    def of(case: OpeCase, behaviour: BehaviourPolicy) -> "_Gates":
+        common = [gates.support_gate(case, behaviour, case.log.dataset.actions)]
+        weighted = [*gates.weight_gates(case), *gates.horizon_gate(case)]
+        if behaviour.source == "estimated":
+            weighted.append(gates.calibration_gate(behaviour))
+        # Of one decision a fit has seen no more such returns than the weights have; of several it
+        # may have learned from parts of episodes.
+        (common if case.log.one_step else weighted).append(gates.events_gate(case))
+        light, fitted = (gates.variance_gate(case),), (gates.fit_gate(case),)
+        return _Gates(tuple(common), tuple(weighted), light, fitted)
+
+    @property
+    def every(self) -> tuple[Gate, ...]:
+        return (*self.common, *self.weighted, *self.light, *self.fitted)
+
+    def of_estimator(self, kind: estimators.Estimator, source: Source) -> list[Gate]:
+        # Where weights are right, what a fit lacks is made up for by them.
+        made_up = kind.weights and source == "logged"
+        asked = [*self.common, *(self.weighted if kind.weights else ())]
+        asked += self.fitted if kind.values and not made_up else ()
+        return [*asked, *(self.light if kind.light_tail else ())]
+
+
+def _comparable(
+    influence: Mapping[str, np.ndarray], own: Mapping[str, Sequence[Gate]], log: DecisionLog
+) -> dict[str, np.ndarray]:
+    """Those whose intervals should meet: of estimators that passed all other gates and take on no
+    bias."""
+    kinds = {each: estimators.load(each).ESTIMATOR for each in influence}
+    return {
+        kinds[each].name_on(log): values
+        for each, values in influence.items()
+        if kinds[each].interval
+        and not kinds[each].biased
+        and all(gate.passed for gate in own[each])
+    }
 
 
 def _few_events(returns: np.ndarray) -> list[str]:

@@ -180,6 +180,23 @@ class DecisionLog:
         """(T,) sums over the episodes that run at each step."""
         return np.bincount(self.step, values, int(self.lengths.max()))
 
+    def worth(self, weight: np.ndarray, least: float) -> int:
+        """Up to which decision weights (N,) are worth `least` episodes, (Σ w)² / Σ w².
+
+        Episodes that have ended keep their last weight.
+        """
+        steps = int(self.lengths.max())
+        ended = self.last(weight)
+
+        def sums(power: int) -> np.ndarray:
+            leaving = np.bincount(self.lengths, ended**power, steps + 1)[:steps]
+            return self.per_step(weight**power) + np.cumsum(leaving)
+
+        square = sums(2)
+        effective = np.divide(sums(1) ** 2, square, out=np.zeros(steps), where=square > 0)
+        lost = effective < least
+        return int(lost.argmax()) if lost.any() else steps
+
     def self_normalised(
         self, weight: np.ndarray, values: np.ndarray, ended: np.ndarray
     ) -> np.ndarray:

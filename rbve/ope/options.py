@@ -4,6 +4,7 @@ Nothing here needs JAX, so that --help need not wait for it.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 
@@ -13,11 +14,12 @@ class SelectOptions:
 
     Attributes:
         algorithm: Candidates: names, or paths to .py files. Default: bc, filtered_bc, bve, rbve,
-            cql and bcq, some with two settings.
+            cql and bcq, some with two settings; none of them where there are runs.
+        runs: Folders of finished runs, candidates too; trained on this log with --holdout.
         steps: Updates of each candidate.
         checkpoints: How many stages of each candidate are judged, the last among them.
-        holdout: Share of the episodes that judge and do not train.
-        gamma: Discount.
+        holdout: Share of the episodes that judge and do not train; of runs it is their own.
+        gamma: Discount. Default: that of the runs, else 0.99.
         seed: Seed of the split, of training and of fits.
         epsilon: Share of random legal actions when candidates act.
         temperature: Act by softmax(scores / temperature); 0 = by the best action.
@@ -27,13 +29,16 @@ class SelectOptions:
         fit_steps: Updates of each fit of values and propensities.
         hidden: Units per dense layer of the networks.
         memory: Units of an LSTM, for decisions that need to remember; 0 = none.
+        by: Column of the observations: values and actions by its levels too.
+        bellman: Also compare Q-functions by supervised Bellman validation, a fit more for each.
     """
 
     algorithm: tuple[str, ...] = ()
+    runs: tuple[Path, ...] = ()
     steps: int = 30_000
     checkpoints: int = 3
     holdout: float = 0.3
-    gamma: float = 0.99
+    gamma: float | None = None
     seed: int = 0
     epsilon: float = 0.0
     temperature: float = 0.0
@@ -43,6 +48,8 @@ class SelectOptions:
     fit_steps: int = 10_000
     hidden: tuple[int, ...] = ()
     memory: int = 0
+    by: str | None = None
+    bellman: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.holdout < 1:

@@ -1,6 +1,8 @@
 """The rule that chooses: which candidate comes first, and whether it should be deployed.
 
-    rank       by DR where its gates pass, else by FQE, which is always there
+    rank       by DR where its gates pass; else by FQE, which is always there, within the returns
+               that the log has seen and less half a deviation of them for every decision taken
+               otherwise: FQE promises most where the log holds least
     deploy     the first in that order whose gates pass and whose difference to the behaviour is
                above 0 with the level asked for, shared out over all candidates (Bonferroni), since
                the best of many is partly the luckiest
@@ -39,17 +41,29 @@ class Recommendation:
         return WORDS[self.decision]
 
 
-def guess(judgement: PolicyJudgement) -> float:
-    """The number a candidate is ranked by: a best guess, which need not be an estimate."""
+CAUTION = 0.5  # deviations of the returns that FQE is lowered by where no logged action is taken
+
+
+def guess(judgement: PolicyJudgement, returns: np.ndarray) -> float:
+    """The number a candidate is ranked by, which need not be an estimate.
+
+    Args:
+        judgement: Of the candidate.
+        returns: (E,) of the behaviour, in the log that judged.
+    """
     by_name = {each.name: each for each in judgement.estimates}
     doubly_robust, fitted = by_name["dr"], by_name["fqe"]
-    chosen = doubly_robust if doubly_robust.passed else fitted
-    return chosen.value if np.isfinite(chosen.value) else -np.inf
+    if doubly_robust.passed:
+        return doubly_robust.value
+    if not np.isfinite(fitted.value):
+        return -np.inf
+    within = float(np.clip(fitted.value, returns.min(), returns.max()))
+    return within - CAUTION * (1 - judgement.agreement) * float(returns.std())
 
 
 def recommend(result: OpeResult) -> Recommendation:
     """What to do with the candidates that a log has judged."""
-    ranked = sorted(result.judgements, key=guess, reverse=True)
+    ranked = sorted(result.judgements, key=lambda each: guess(each, result.returns), reverse=True)
     names = tuple(each.policy for each in ranked)
     level = 1 - (1 - result.level) / max(len(ranked), 1)
     passed = [(each, best) for each in ranked if (best := each.best) is not None]

@@ -11,6 +11,7 @@ from rbve.data.dataset import Dataset
 from rbve.data.manifest import IN_MEMORY
 from rbve.ope import intervals
 from rbve.ope.behaviour import behaviour_of
+from rbve.ope.bellman import bellman_errors
 from rbve.ope.fits import FitPlan, Fits, fit_values
 from rbve.ope.groups import Subgroup, check_column, groups_by
 from rbve.ope.judge import OpePlan, OpeResult, every_row, judge
@@ -36,6 +37,7 @@ class Question:
         by: A column of the observations: values by its levels, or by quarters of its range.
         seen: Whether episodes that a policy was trained on may judge it.
         fingerprint: Of the store, to recognise episodes that a policy was trained on.
+        bellman: Whether to compare Q-functions by supervised Bellman validation too.
     """
 
     targets: Mapping[str, Target]
@@ -44,6 +46,7 @@ class Question:
     by: str | None = None
     seen: bool = False
     fingerprint: str = ""
+    bellman: bool = False
 
 
 def answer(
@@ -61,6 +64,7 @@ def answer(
     policies = {name: each for name, each in question.targets.items() if isinstance(each, Policy)}
     if not question.targets:
         raise ValueError("name at least one policy to judge")
+    check_choice(dataset)
     gamma = _gamma(question, policies)
     # Row numbers stand in the policy's column while episodes are chosen, to find rows of tables.
     numbered = replace(dataset, policy=np.arange(len(dataset.action))[:, None])
@@ -89,13 +93,27 @@ def answer(
         name: check_values(policy, log) for name, policy in policies.items()
         if policy.algorithm.values
     }  # fmt: skip
+    errors: dict[str, float] = {}
+    if question.bellman:
+        errors = bellman_errors(log, {name: policies[name] for name in checks}, first, on_progress)
     grouped: tuple[Subgroup, ...] = ()
     if question.by is not None:
         make = partial(intervals.METHODS[plan.interval], level=plan.level)
         best = {each.policy: each.best for each in result.judgements}
         influence = {name: each.influence for name, each in best.items() if each is not None}
         grouped = groups_by(log, question.by, result.returns, influence, make)
-    return replace(result, values=checks, groups=grouped, by=question.by or "")
+    return replace(
+        result, values=checks, groups=grouped, by=question.by or "", bellman_errors=errors
+    )
+
+
+def check_choice(dataset: Dataset) -> None:
+    """ValueError where a log leaves nothing to choose."""
+    if dataset.num_actions < 2:
+        raise ValueError(
+            f"the log holds one action, {dataset.actions[0]!r}, so that there is no choice to "
+            "judge; give a log in which decisions differ"
+        )
 
 
 def _fits(

@@ -18,7 +18,7 @@ from rbve.ope.fits import FitPlan, fit_values
 from rbve.ope.judge import OpePlan, OpeResult
 from rbve.ope.options import SelectOptions
 from rbve.ope.rule import Recommendation, recommend
-from rbve.ope.run import Question, answer
+from rbve.ope.run import GAMMA, Question, answer
 from rbve.ope.targets import Deployment, probabilities
 from rbve.policy import Policy
 from rbve.spec import Spec
@@ -43,9 +43,12 @@ class Selection:
 
 
 def candidate_jobs(data: Path, dataset: Dataset, options: SelectOptions) -> dict[str, Spec]:
-    """Jobs of the candidates by name."""
+    """Jobs of the candidates that are to be trained, by name."""
+    if options.runs and not options.algorithm:
+        return {}
     base = Spec.of(
-        path=str(data), steps=options.steps, seed=options.seed, gamma=options.gamma,
+        path=str(data), steps=options.steps, seed=options.seed,
+        gamma=GAMMA if options.gamma is None else options.gamma,
         holdout=options.holdout, holdout_seed=options.seed, hidden=options.hidden,
         memory=options.memory, every=-(-options.steps // options.checkpoints),
     )  # fmt: skip
@@ -69,14 +72,42 @@ def train_candidates(
     for job in jobs.values():
         if not is_finished(out / job.id):
             (out / job.id / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
-    files = {}
+    files: dict[str, Path] = {}
     for name, folder in zip(jobs, run_jobs(list(jobs.values()), out, on_progress), strict=True):
-        for stage in sorted((folder / SNAPSHOTS).glob("*.safetensors")):
-            step = int(stage.stem)
-            if step < jobs[name].steps:
-                files[f"{name} @{step:,}"] = stage
-        files[name] = folder / POLICY
+        files |= _stages(name, folder, jobs[name].steps)
     return files
+
+
+def finished_runs(folders: Sequence[Path]) -> dict[str, Path]:
+    """Policies of finished runs in or below the folders, and of their stages where they were kept:
+    name -> file.
+
+    Raises:
+        ValueError: A folder holds none, or two runs have one name.
+    """
+    files: dict[str, Path] = {}
+    for folder in folders:
+        found = sorted(folder.rglob(POLICY)) if folder.is_dir() else []
+        if not found:
+            raise ValueError(
+                f"{folder}: no finished run is in or below this folder; train with `rbve train "
+                f"DATA --holdout 0.2 --out {folder}`"
+            )
+        for file in found:
+            name = file.parent.name
+            if name in files and files[name].resolve() != file.resolve():
+                raise ValueError(f"{file.parent}: {files[name].parent} is a run of this name too")
+            steps = int(Policy.load(file).info.get("step", 0))
+            files |= _stages(name, file.parent, steps)
+    return files
+
+
+def _stages(name: str, folder: Path, steps: int) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for stage in sorted((folder / SNAPSHOTS).glob("*.safetensors")):
+        if int(stage.stem) < steps:
+            files[f"{name} @{int(stage.stem):,}"] = stage
+    return {**files, name: folder / POLICY}
 
 
 def select(
@@ -92,17 +123,22 @@ def select(
         ValueError: The data cannot be trained on or judged by; the message says what to do.
     """
     jobs = candidate_jobs(data, dataset, options)
-    files = train_candidates(jobs, out / "runs", on_progress)
+    files = finished_runs(options.runs)
+    if jobs:
+        files |= train_candidates(jobs, out / "runs", on_progress)
     policies = {name: Policy.load(file) for name, file in files.items()}
     deployment = Deployment(options.epsilon, options.temperature)
     fit = FitPlan(options.fit_steps, seed=options.seed, out=out / "fits")
     plan = OpePlan(options.propensities, fit, options.interval, options.level)
-    question = Question(policies, deployment, options.gamma, fingerprint=fingerprint(data))
+    question = Question(
+        policies, deployment, options.gamma, options.by, fingerprint=fingerprint(data),
+        bellman=options.bellman,
+    )  # fmt: skip
     result = answer(dataset, question, plan, on_progress)
     advice = recommend(result)
     name = advice.policy or advice.ranking[0]
     policy = policies[name]
     table = probabilities(policy, result.log.dataset, deployment)
     fits = fit_values(result.log, [table], fit.suited_to(policy), on_progress)[0]  # made before
-    details = details_of(policy, result.log, result.propensities, fits, options.seed)
+    details = details_of(policy, result.log, result.propensities, fits, options.seed, options.by)
     return Selection(result, advice, policies, files, details)

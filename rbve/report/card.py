@@ -7,7 +7,7 @@ from markupsafe import escape
 
 from rbve.audit import WORDS as AUDIT_WORDS
 from rbve.audit import Audit
-from rbve.ope.details import Details, Explained
+from rbve.ope.details import ActionsOfGroup, Details, Explained
 from rbve.ope.rule import guess
 from rbve.ope.select import Selection
 from rbve.report import ope_page, page
@@ -16,7 +16,7 @@ from rbve.report.ope_page import html_table, number, with_interval
 from rbve.report.page import Section
 
 _BLUE, _GREY = "#0b5cad", "#8a8f98"
-_ACTIONS = 20  # drawn
+_ACTIONS, _GROUP_ACTIONS = 20, 8  # drawn; in a table
 
 
 def write(selection: Selection, audit: Audit, data: str, out: Path) -> Path:
@@ -53,6 +53,7 @@ def _recommendation(selection: Selection) -> Section:
 
 def _candidates(selection: Selection) -> Section:
     by_name = {each.policy: each for each in selection.result.judgements}
+    errors = selection.result.bellman_errors
     rows = []
     for name in selection.recommendation.ranking:
         judgement = by_name[name]
@@ -60,17 +61,21 @@ def _candidates(selection: Selection) -> Section:
         failed = [gate.name for gate in judgement.gates if not gate.passed]
         rows.append(
             (
-                name, number(guess(judgement)),
+                name, number(guess(judgement, selection.result.returns)),
                 "–" if best is None else with_interval(best.value, best.interval),
                 "–" if best is None else with_interval(best.difference, best.difference_interval),
-                f"{judgement.agreement:.0%}", ", ".join(failed) or "none",
+                f"{judgement.agreement:.0%}",
+                *([number(errors.get(name))] if errors else []),
+                ", ".join(failed) or "none",
             )
         )  # fmt: skip
     heads = ("candidate", "ranked by", "estimate", "difference to the behaviour",
-             "takes the logged action", "gates failed")  # fmt: skip
+             "takes the logged action", *(["Bellman error"] if errors else []),
+             "gates failed")  # fmt: skip
     body = (
-        "<p>Best first, by the doubly robust number where its gates pass and by the fitted value "
-        "where they do not. Only what passed is an estimate.</p>" + html_table(heads, rows)
+        "<p>Best first, by the doubly robust number where its gates pass and by the fitted value, "
+        "lowered for decisions that the log does not have, where they do not. Only what passed is "
+        "an estimate.</p>" + html_table(heads, rows)
     )
     return Section("candidates", "Candidates and their checkpoints", body)
 
@@ -119,6 +124,7 @@ def _details(selection: Selection, details: Details) -> list[Section]:
     )
     return [
         Section("differs", "Where it differs from the behaviour", body, (chart,)),
+        *_actions_by_group(selection.result.by, details.groups),
         Section(
             "unsupported",
             "Decisions with the least support",
@@ -129,6 +135,25 @@ def _details(selection: Selection, details: Details) -> list[Section]:
             "examples", "Decisions explained", "<p>A random few.</p>" + _explained(details.examples)
         ),
     ]
+
+
+def _actions_by_group(by: str, groups: Sequence[ActionsOfGroup]) -> list[Section]:
+    if not groups:
+        return []
+    often = {a: max(max(g.logged[a], g.chosen[a]) for g in groups) for a in groups[0].logged}
+    shown = sorted(often, key=lambda action: -often[action])[:_GROUP_ACTIONS]
+    rows = [
+        (
+            group.name, f"{group.decisions:,}",
+            *(f"{group.logged[each]:.0%} → {group.chosen[each]:.0%}" for each in shown),
+        )
+        for group in groups
+    ]  # fmt: skip
+    body = "<p>Share of decisions, of the log → of the policy."
+    if left_out := len(often) - len(shown):
+        body += f" {left_out} actions that are taken less often are left out."
+    body += "</p>" + html_table((by, "decisions", *shown), rows)
+    return [Section("actions-by-group", f"Actions by {by}", body)]
 
 
 def _explained(decisions: Sequence[Explained]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import escape
 
+from rbve.ope.behaviour import MOST_OPTIMISM
 from rbve.ope.judge import OpeResult, PolicyJudgement, ValueEstimate
 from rbve.report import page
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
@@ -73,6 +74,7 @@ def _policy_json(judgement: PolicyJudgement, result: OpeResult) -> dict[str, Any
         "confounding": [each._asdict() for each in judgement.confounding],
         "breakdown": judgement.breakdown,
         "values": None if own is None else {**asdict(own), "overestimation": own.overestimation},
+        "bellman_error": result.bellman_errors.get(judgement.policy),
     }
 
 
@@ -226,13 +228,15 @@ def _groups(result: OpeResult) -> list[Section]:
 def _values(result: OpeResult) -> list[Section]:
     if not result.values:
         return []
+    errors = result.bellman_errors
     rows = [
         (name, number(own.claimed), number(own.returned), number(own.overestimation),
-         number(own.error), number(own.gap))
+         number(own.error), number(own.gap), *([number(errors.get(name))] if errors else []))
         for name, own in result.values.items()
     ]  # fmt: skip
     heads = ("policy", "value it claims", "return that followed", "difference", "error of Q of the "
-             "logged action (RMS)", "action gap")  # fmt: skip
+             "logged action (RMS)", "action gap",
+             *(["Bellman error, validated"] if errors else []))  # fmt: skip
     panels = []
     for name, own in result.values.items():
         points = tuple(Point(q, g, note=f"{n:,} decisions") for q, g, n in own.bins)
@@ -289,13 +293,15 @@ def _behaviour(result: OpeResult) -> Section:
         (Panel("", (Series("cloning", _BLUE, points),
                     Series("right", _GREY, (Point(0.0, 0.0), Point(1.0, 1.0)), dash=1))),),
     )  # fmt: skip
-    used = "used as weights" if result.propensities.source == "estimated" else (
-        "used for support alone: weights come from the logged propensities"
-    )  # fmt: skip
+    near = own.optimism <= MOST_OPTIMISM
+    used = "used for support alone: weights come from the logged propensities"
+    if result.propensities.source == "estimated":
+        used = "weights are those of a fit to all episodes" if near else "used as weights"
     body = (
         f"<p>Log loss {own.log_loss:.3f} nats a decision (choosing among legal actions at random: "
         f"{own.uniform_log_loss:.3f}); expected calibration error {own.error:.2%} after a "
-        f"temperature of {own.temperature:.2f}; {used}.</p>"
+        f"temperature of {own.temperature:.2f}; {used}. On its own episodes a fit "
+        f"has {own.optimism:.1%} less (its weights are used up to {MOST_OPTIMISM:.0%}).</p>"
     )
     return Section("behaviour", "The behaviour", body, (chart,))
 

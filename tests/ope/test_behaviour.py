@@ -26,8 +26,10 @@ def logits(sharper: float = 1.0) -> np.ndarray:
 
 @pytest.fixture
 def cloning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fit that is over-confident threefold."""
-    monkeypatch.setattr(behaviour, "fit_cloning", lambda *args: logits(3.0))
+    """Cross-fitted ones are over-confident threefold, that of all episodes is right."""
+    monkeypatch.setattr(
+        behaviour, "fit_cloning", lambda *args, crossed=True: logits(3.0 if crossed else 1.0)
+    )
 
 
 @pytest.mark.parametrize("sharper", [0.5, 1.0, 3.0])
@@ -57,7 +59,7 @@ def test_estimated_propensities_are_calibrated() -> None:
     state = state_of(LOG.dataset)[LOG.rows]
     assert found.source == "estimated"
     np.testing.assert_allclose(found.every, MADE.behaviour[state], atol=0.03)
-    np.testing.assert_array_equal(found.taken, found.every[np.arange(len(LOG.action)), LOG.action])
+    np.testing.assert_allclose(found.taken, MADE.behaviour[state, LOG.action])
     assert (found.every[~MADE.legal[state]] == 0).all()
     assert found.final is not None
     last = state_of(LOG.dataset)[LOG.final_rows]
@@ -71,10 +73,50 @@ def test_estimated_propensities_are_calibrated() -> None:
     assert sum(count for _, _, count in own.bins) == legal.sum()
 
 
+def by_heart() -> np.ndarray:
+    return np.where(np.eye(3, dtype=bool)[LOG.dataset.action.clip(0)], 30.0, 0.0)
+
+
+def test_a_fit_that_knows_its_episodes_by_heart_makes_no_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        behaviour, "fit_cloning", lambda *args, crossed=True: logits() if crossed else by_heart()
+    )
+    found = behaviour_of(LOG, PLAN, "estimated")
+    assert found.calibration.optimism > behaviour.MOST_OPTIMISM
+    every = found.every[np.arange(len(LOG.action)), LOG.action]
+    np.testing.assert_array_equal(found.taken, every)
+    assert found.taken.max() < 1
+    assert found.calibration.optimism == pytest.approx(1)  # its own log loss is 0
+
+
+def test_the_number_of_updates_with_the_best_log_loss_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+
+    def fit(log: DecisionLog, plan: FitPlan, progress: object, crossed: bool = True) -> np.ndarray:
+        calls.append((plan.steps, plan.folds, crossed))
+        right = logits()
+        return {2: np.zeros_like(right), 8: right, 32: right[::-1]}[plan.steps]
+
+    monkeypatch.setattr(behaviour, "fit_cloning", fit)
+    assert behaviour_of(LOG, FitPlan(steps=32), "estimated").calibration.updates == 8
+    assert calls == [(2, 5, True), (8, 5, True), (32, 5, True), (8, 5, False)]
+    assert behaviour.updates_of_cloning(FitPlan(steps=32)) == 5 * (2 + 8 + 32) + 32
+
+
+@pytest.mark.parametrize(("episodes", "folds"), [(2000, 5), (3, 3), (2, 2), (1, 2)])
+def test_as_many_folds_as_there_are_episodes(episodes: int, folds: int) -> None:
+    assert {each.folds for each in behaviour._plans(PLAN, episodes)} == {folds}
+
+
 def test_calibration_error_of_over_confidence() -> None:
     """Before its temperature is set a threefold sharper fit is far off, bin by bin as counted."""
     every = behaviour._softmax(logits(3.0)[LOG.rows])
-    found = behaviour._calibration(LOG, every, 1.0)
+    crossed = behaviour._Crossed(PLAN, logits(3.0), 1.0, 0.0)
+    found = behaviour._calibration(LOG, every, crossed, 0.0)
     legal = MADE.legal[state_of(LOG.dataset)[LOG.rows]]
     taken = np.eye(3, dtype=bool)[LOG.action]
     error = 0.0

@@ -166,6 +166,9 @@ def test_each_episode_is_judged_by_a_fit_to_others(monkeypatch: pytest.MonkeyPat
         assert learned.isdisjoint(told)
         assert learned | told == set(range(600))
     np.testing.assert_array_equal(found[:, 0], marked.obs[:, 0])  # each output in its own row
+    found = fit_cloning(DecisionLog(marked, 0.9), FitPlan(folds=3), crossed=False)
+    assert trained[3:] == judged[3:] == [set(range(600))]
+    np.testing.assert_array_equal(found[:, 0], marked.obs[:, 0])
 
 
 def test_fits_of_other_data_are_other_fits(monkeypatch: pytest.MonkeyPatch) -> None:

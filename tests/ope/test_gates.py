@@ -259,3 +259,31 @@ def test_no_overlap_fails() -> None:
     found = gates.weight_gates(replace(case, policy=np.zeros_like(case.policy)))
     failed = {each.name for each in found if not each.passed}
     assert {"effective episodes", "largest weight", "mean weight"} <= failed
+
+
+def test_the_horizon_says_up_to_which_decision_weights_reach() -> None:
+    """A greedy policy on long episodes: after a few decisions hardly an episode is left."""
+    made = process(2, ends=0.1, limit=40, greedy=True)
+    case = case_of(made, record(made, 2000))
+    (found,) = gates.horizon_gate(case)
+    assert not found.passed
+    assert "a smaller --gamma" in str(found)
+    # The same by hand: weights of every episode at every decision, ended ones as they were last.
+    worth = []
+    for step in range(int(case.log.lengths.max())):
+        at = case.log.offsets[:-1] + np.minimum(step, case.log.lengths - 1)
+        weight = case.weight[at]
+        worth.append(weight.sum() ** 2 / (weight**2).sum() if weight.any() else 0.0)
+    reach = next(step for step, each in enumerate(worth) if each < gates.LEAST_EFFECTIVE)
+    assert f"up to decision {reach:,} of at most {len(worth):,}" in found.said
+    size = np.abs(case.log.discount * case.reward)
+    assert found.value == pytest.approx(size[case.log.step >= reach].sum() / size.sum())
+
+
+def test_near_policies_reach_to_the_end(clean: tuple[Process, OpeCase]) -> None:
+    _, case = clean
+    (found,) = gates.horizon_gate(case)
+    assert found.passed
+    assert found.value == 0
+    made = one_step(1)
+    assert gates.horizon_gate(case_of(made, record(made, 50))) == []

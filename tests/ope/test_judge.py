@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.ope import Process, behaviour_on, case_of, process, record, standard_error, state_of
+from support.ope import (
+    Process,
+    behaviour_on,
+    case_of,
+    one_step,
+    process,
+    record,
+    standard_error,
+    state_of,
+)
 
 from rbve.ope import estimators
 from rbve.ope import run as run_module
@@ -103,9 +112,10 @@ def test_the_difference_is_paired() -> None:
 
 
 def test_failed_gates_stay_with_those_they_concern() -> None:
-    biased = judged(shift=1.0)["new"]
-    failed = {each.name: set(each.failed) for each in biased.estimates}
-    assert all(("fit" in failed[name]) == (name in ("dr", "wdr", "fqe")) for name in failed)
+    for source, biased in (("logged", {"fqe"}), ("estimated", {"dr", "wdr", "fqe"})):
+        own = replace(behaviour_on(case_of(MADE, LOG.dataset), MADE), source=source)
+        found = judged(shift=1.0, behaviour=own)["new"]  # by right weights DR mends it
+        assert {each.name for each in found.estimates if "fit" in each.failed} == biased
     calibrated = behaviour_on(case_of(MADE, LOG.dataset), MADE, error=0.2)
     estimated = judged(behaviour=calibrated)["new"]
     assert {gate.name for gate in estimated.gates if not gate.passed} == {"calibration"}
@@ -113,6 +123,25 @@ def test_failed_gates_stay_with_those_they_concern() -> None:
     assert failed.pop("fqe") == set()
     assert all(names == {"calibration"} for names in failed.values())
     assert estimated.best is None
+
+
+def test_estimators_that_take_bias_on_veto_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shrunk estimate far from the others is its own matter; DR stands."""
+    made = one_step(1)
+    log = DecisionLog.of(record(made, 2000), made.gamma)
+    state = state_of(log.dataset)
+    fits = [
+        Fits(made.q_of(table)[state[log.rows]], np.zeros(log.episodes))
+        for table in (made.policy, made.behaviour)
+    ]
+    monkeypatch.setattr(
+        estimators.load("dros"), "estimate", lambda case: np.full(log.episodes, -50.0)
+    )
+    own = behaviour_on(case_of(made, log.dataset), made)
+    found = judge(log, {"new": made.policy[state]}, fits, own, OpePlan())["new"]
+    assert next(each for each in found.estimates if each.name == "dros").value == -50
+    assert found.best is not None
+    assert found.best.label == "DR"
 
 
 def test_no_overlap_is_no_estimate() -> None:

@@ -162,7 +162,7 @@ def behaviour_on(case: OpeCase, made: Process, error: float = 0.0) -> BehaviourP
     """True propensities, as if estimated with a calibration error."""
     every = made.behaviour[state_of(case.log.dataset)[case.log.rows]]
     return BehaviourPolicy(
-        "estimated", case.behaviour, every, Calibration(1.0, 1.0, error, 1.0, ())
+        "estimated", case.behaviour, every, Calibration(1.0, 1.0, error, 1.0, 1, 0.0, ())
     )
 
 

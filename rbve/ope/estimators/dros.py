@@ -11,7 +11,7 @@ from rbve.ope.case import OpeCase
 from rbve.ope.estimators import Estimator
 from rbve.ope.estimators._slope import choose
 
-ESTIMATOR = Estimator("DRos", weights=True, values=True, steps="one", order=18)
+ESTIMATOR = Estimator("DRos", weights=True, values=True, biased=True, steps="one", order=18)
 _LAMBDAS = (0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, np.inf)
 
 

@@ -11,7 +11,7 @@ from rbve.ope.case import OpeCase
 from rbve.ope.estimators import Estimator
 from rbve.ope.estimators._slope import choose
 
-ESTIMATOR = Estimator("Switch-DR", weights=True, values=True, steps="one", order=17)
+ESTIMATOR = Estimator("Switch-DR", weights=True, values=True, biased=True, steps="one", order=17)
 _THRESHOLDS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)
 
 
