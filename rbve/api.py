@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rbve import backend, rows
-from rbve.audit import Audit, audit, audit_path
+from rbve.audit import Audit, audit, audit_frame, audit_path
 from rbve.behaviours import record as recorder
 from rbve.behaviours.record import Asked, RecordingPlan, choose
-from rbve.data import Dataset, Episode, load
+from rbve.data import Dataset, Episode, frames, load
 from rbve.data import convert as conversion
 from rbve.evaluation import evaluate as evaluator
 from rbve.evaluation.metric import run_warnings
@@ -80,7 +80,7 @@ def record(
 
 
 def convert(
-    src: str | Path,
+    src: Any,
     dst: str | Path,
     *,
     format: str | None = None,
@@ -91,7 +91,8 @@ def convert(
     """Convert data of any format and open the result.
 
     Args:
-        src: File or folder to read.
+        src: File or folder to read, or a data frame (pandas, polars, anything with Arrow's stream
+            interface) with one row per decision.
         dst: Where to write: a folder for the native store.
         format: Of `src`; None recognises it by its content.
         to: Format of `dst`; None chooses by its name, else the native store.
@@ -111,7 +112,7 @@ def convert(
 
 
 def inspect(
-    data: Dataset | str | Path,
+    data: Any,
     gamma: float = 0.99,
     beta: float = 0.5,
     *,
@@ -121,7 +122,7 @@ def inspect(
     """Audit a dataset before training on it.
 
     Args:
-        data: A Dataset, or a file or folder of any format.
+        data: A Dataset, a file or folder of any format, or a data frame with one row per decision.
         gamma: Discount of the returns that weigh the ranking term.
         beta: Temperature of those weights.
         format: Of `data`, if it is a path; None recognises it by its content.
@@ -135,29 +136,34 @@ def inspect(
     """
     if isinstance(data, Dataset):
         return audit(data, gamma, beta)
+    if frames.is_frame(data):
+        return audit_frame(data, options, gamma, beta)
     return audit_path(Path(data), format, options, gamma, beta)
 
 
 def train(
-    data: Dataset | str | Path,
+    data: Any,
     algorithm: str = "rbve",
     *,
     out: str | Path | None = None,
     preset: str | None = None,
     config: str | Path | None = None,
     spec: Mapping[str, Any] | None = None,
+    columns: Mapping[str, Any] | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     **keywords: Any,
 ) -> Policy:
     """Train one policy.
 
     Args:
-        data: A dataset, or the path of a store.
+        data: A dataset, the path of a store, or a data frame with one row per decision.
         algorithm: A name, or a path to a .py file.
         out: Folder for rows and checkpoints, where an interrupted run resumes; None keeps neither.
         preset: The paper's settings for a benchmark, such as "rlu-atari".
         config: TOML file of fields, as `rbve train --print-config` writes it.
         spec: Further fields, as a mapping.
+        columns: Of a data frame: which column is what, as rbve.convert takes it, such as
+            {"episode": "visit", "action": "treatment"}.
         on_progress: Called after every evaluation.
         **keywords: Fields of rbve.spec.Spec by name (steps, env, seed, gamma, hidden, memory, ...:
             the flags of `rbve train`) and settings of the algorithm (lam=0.5, filter="none").
@@ -170,6 +176,13 @@ def train(
     Raises:
         ValueError: A name or value is none, or the data does not fit; the message says which.
     """
+    if frames.is_frame(data):
+        source = frames.read(data, columns)
+        data = Dataset.join(source.parts)
+        for note in source.notes:
+            warnings.warn(note, stacklevel=2)
+    elif columns is not None:
+        raise ValueError("columns= is of data frames; a store knows its columns")
     held = {IN_MEMORY: data} if isinstance(data, Dataset) else {}
     path = IN_MEMORY if isinstance(data, Dataset) else str(data)
     if out is not None and held:

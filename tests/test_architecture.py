@@ -33,15 +33,15 @@ LAYERS = (
         "tensors",
     },
     {"algorithms", "networks", "data", "envs"},
-    {"parts", "spec"},
+    {"parts", "spec", "runtime"},
     {"policy", "audit"},
-    {"evaluation"},
+    {"evaluation", "exports", "streaming"},
     {"behaviours", "training"},
     {"sweep"},
     {"ope"},
     {"report"},
-    {"api", "decisions", "rbve"},  # "rbve" is rbve/__init__.py
-    {"paper"},
+    {"api", "decisions", "shipping", "rbve"},  # "rbve" is rbve/__init__.py
+    {"paper", "sklearn"},
     {"cli"},
 )
 # And of those in its own line these.
@@ -52,7 +52,7 @@ BESIDE = {
     "tensors": {"files", "schema"},
     "algorithms": {"data"},  # filtered BC chooses episodes
     "behaviours": {"training"},  # online agents learn by the same update
-    "rbve": {"api", "decisions"},
+    "rbve": {"api", "decisions", "shipping"},
 }
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

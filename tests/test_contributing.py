@@ -66,6 +66,16 @@ def make():
     return Env("coin", (1,), ("heads", "tails"), 1, reset, step)
 '''
     },
+    "form": {
+        "rbve/exports/names.py": '''"""The actions, a line each."""
+from rbve.files import write_atomically
+
+SUFFIX = ".names"
+
+def write(shipment, path):
+    write_atomically(path, "\\n".join(shipment.policy.actions).encode())
+'''
+    },
     "metric": {
         "rbve/evaluation/metrics/greed.py": '''"""Greed: the mean reward of a step."""
 from rbve.evaluation.metric import Metric

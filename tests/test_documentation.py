@@ -155,6 +155,16 @@ def test_an_environment_of_ones_own(elsewhere: Path) -> None:
     assert "return" in shown
 
 
+@pytest.mark.slow
+def test_the_page_on_shipping(elsewhere: Path) -> None:
+    for command in blocks("docs/shipping.md", "bash").splitlines():
+        shown = run(["bash", "-c", command], elsewhere)
+    assert "supported" in shown or "no support" in shown
+    for code in BLOCK.findall((ROOT / "docs/shipping.md").read_text()):
+        if code[0] == "python":
+            run([sys.executable, "-W", "ignore", "-c", code[1]], elsewhere)
+
+
 @needs_icu
 def test_exact_values_of_icu_sepsis(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

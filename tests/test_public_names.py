@@ -25,3 +25,11 @@ def test_type_checkers_see_them() -> None:
     names = {name.name for each in static.body for name in each.names}  # type: ignore[attr-defined]
     assert names == {*rbve.__all__}
     assert (ROOT / "rbve" / "py.typed").exists()
+
+
+def test_functions_stay_functions() -> None:
+    """Also where a package has the name of one, and whatever was imported before."""
+    code = "import rbve, rbve.ope.fits, rbve.decisions; print(all(callable(getattr(rbve, n)) "
+    code += "for _ in (1, 2) for n in rbve.__all__ if n not in ('Dataset', 'Episode', 'Policy')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.strip() == "True", done.stderr

@@ -4,8 +4,9 @@ Counts are exact. Observations are read in full up to a gigabyte, else in random
 of the state space and regressions rest on a seeded sample. The result says what was read.
 """
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ from typing import Any
 from rbve.audit import _reading as reading
 from rbve.audit import columns, measure, scan, shift, support, weights
 from rbve.audit.verdict import EXIT_CODES, WORDS, Finding, Verdict, counted, from_faults, listed
-from rbve.data import formats
+from rbve.data import formats, frames
 from rbve.data.dataset import Dataset
-from rbve.data.source import Fault
+from rbve.data.source import Fault, OnFault, Source
 
-__all__ = ["EXIT_CODES", "WORDS", "Audit", "Finding", "audit", "audit_path"]
+__all__ = ["EXIT_CODES", "WORDS", "Audit", "Finding", "audit", "audit_frame", "audit_path"]
 
 _MOST_FAULTS = 1000  # kept; one bad column can hold millions
 _MANY = 100  # episodes, of which few that pay are worth a remark
@@ -138,13 +139,23 @@ def audit_path(
     """
     if (format or formats.recognise(path)) == "native":
         return audit(formats.load(path, "native", options), gamma, beta)
+    return _audit_read(lambda note: formats.read(path, format, options, note), path, gamma, beta)
+
+
+def audit_frame(frame: Any, options: Any, gamma: float = 0.99, beta: float = 0.5) -> Audit:
+    """The same of a data frame with one row per decision."""
+    read = functools.partial(frames.read, frame, options)
+    return _audit_read(read, "data frame", gamma, beta)
+
+
+def _audit_read(read: Callable[[OnFault], Source], path: Any, gamma: float, beta: float) -> Audit:
     faults: list[Fault] = []
 
     def note(fault: Fault) -> None:
         if len(faults) < _MOST_FAULTS:
             faults.append(fault)
 
-    source = formats.read(path, format, options, note)
+    source = read(note)
     parts = list(source.parts)
     if not parts:
         first = f" ({faults[0].text})" if faults else ""

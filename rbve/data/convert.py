@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rbve.data import formats
+from rbve.data import formats, frames
 from rbve.data.dataset import Dataset
 
 
 def convert(
-    src: str | Path,
+    src: Any,
     dst: str | Path,
     format: str | None = None,
     to: str | None = None,
@@ -19,17 +19,22 @@ def convert(
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[str]:
     """As rbve.convert; returns what the user should know. `on_progress` gets (read, total)."""
-    source_path, target = Path(src).resolve(), Path(dst).resolve()
-    if source_path == target:
-        raise ValueError(f"{dst}: is the source itself; choose another path to write to")
-    if target.is_relative_to(source_path):
-        raise ValueError(f"{dst}: lies within the source; choose a path outside of it")
+    target = Path(dst).resolve()
+    if not frames.is_frame(src):
+        source_path = Path(src).resolve()
+        if source_path == target:
+            raise ValueError(f"{dst}: is the source itself; choose another path to write to")
+        if target.is_relative_to(source_path):
+            raise ValueError(f"{dst}: lies within the source; choose a path outside of it")
     # Before the input is read, which may take minutes; writers look closer.
     if not overwrite and target.exists() and (target.is_file() or any(target.iterdir())):
         raise ValueError(f"{dst}: already exists; pass --overwrite or choose another")
     to = to or formats.written_as(Path(dst))
     formats.module(to)  # a slip is told before anything is read
-    source = formats.read(src, format, options)
+    if frames.is_frame(src):
+        source = frames.read(src, options)
+    else:
+        source = formats.read(src, format, options)
 
     def watched() -> Iterator[Dataset]:
         for part in source.parts:

@@ -46,6 +46,10 @@ class Feature:
 
     def code(self, value: Any) -> float:
         """The number a dataset holds for a value of the log."""
+        if self.kind == "number" and type(value) is float and math.isfinite(value):
+            return value
+        if self.kind == "category" and type(value) is str and value in self.categories:
+            return float(self.categories.index(value))
         text = str(value)
         # NaN of any type, and what pandas has for it; text of that kind may be a category.
         nothing = value is None or (not isinstance(value, str) and text in ("nan", "<NA>", "NaT"))
@@ -91,13 +95,19 @@ class Feature:
                 seen = xp.where(gaps, 0, seen)
         return [seen, gaps] if self.missing == "indicator" else [seen]
 
-    def far(self, values: np.ndarray) -> np.ndarray:
+    def far(self, values: Any, xp: Any = np) -> Any:
         """Which values lie far outside what the data holds: `FAR` of its range beyond it."""
         with np.errstate(invalid="ignore"):
             if self.kind == "category":
-                return ~np.isnan(values) & ~np.isin(values, np.arange(len(self.categories)))
-            margin = _FAR * (self.high - self.low)
-            return (values < self.low - margin) | (values > self.high + margin)
+                return ~xp.isnan(values) & ~xp.isin(values, xp.arange(len(self.categories)))
+            low, high = range_of(self)
+            return (values < low) | (values > high)
+
+
+def range_of(feature: Feature) -> tuple[float, float]:
+    """Beyond which a number lies far outside the data."""
+    margin = _FAR * (feature.high - feature.low)
+    return feature.low - margin, feature.high + margin
 
 
 def is_finite32(values: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from rbve.evaluation.fit import Interface, category_codes, check_fit
 from rbve.evaluation.vector import WIDTH, Decision, HostActor, Outcome, VectorEnv
 from rbve.networks.recurrent import Seen
 from rbve.policy import Policy, forward, recall
-from rbve.policy.inputs import action_id
+from rbve.runtime.inputs import action_id
 from rbve.types import Array, Head
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

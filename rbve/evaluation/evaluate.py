@@ -22,7 +22,7 @@ from rbve.evaluation.fit import Interface, check_fit
 from rbve.evaluation.rollout import Evaluation, EvaluationPlan, check_seed
 from rbve.evaluation.vector import WIDTH, HostActor, Trace, VectorEnv, open_vector, play
 from rbve.policy import Policy
-from rbve.policy.inputs import ALL
+from rbve.runtime.inputs import ALL
 from rbve.types import Array
 
 # The step of what was not trained. Larger than any step, so that its episodes are those of no

@@ -27,7 +27,7 @@ class Network(eqx.Module):
     head: Any
     further: tuple[tuple[Any, Any], ...]  # (torso of its own or None, head)
 
-    def __call__(self, obs: Array, key: Array) -> Head:
+    def __call__(self, obs: Array, key: Array | None) -> Head:
         x = jnp.moveaxis(obs, 0, -1)
         further = (torso for torso, _ in self.further if torso is not None)
         return _outputs(self, (torso(x) for torso in (self.torso, *further)), key)
@@ -75,24 +75,33 @@ class Recurrent(eqx.Module):
         last = jax.tree.map(lambda *columns: jnp.concatenate(columns), *(own for _, own in runs))
         return jnp.concatenate([hidden for hidden, _ in runs], axis=1), last
 
-    def heads(self, hidden: Array, key: Array) -> Head:
+    def heads(self, hidden: Array, key: Array | None) -> Head:
         """From hidden states (T, H, B) to a Head of T · B steps."""
         flat = jnp.moveaxis(hidden, 1, 0).reshape(hidden.shape[1], -1)
         towers = iter([flat] if len(self._towers) == 1 else _split(flat, self.units))
         return _outputs(self, towers, key)
 
-    def __call__(self, seen: Seen, memory: Memory, key: Array) -> tuple[Head, Memory]:
+    def __call__(self, seen: Seen, memory: Memory, key: Array | None) -> tuple[Head, Memory]:
         hidden, memory = self.unroll(seen, memory)
         return self.heads(hidden, key), memory
 
 
-def _outputs(network: Network | Recurrent, towers: Iterator[Array], key: Array) -> Head:
-    """From the features of each tower in turn; heads without one of their own take the first's."""
+def _outputs(network: Network | Recurrent, towers: Iterator[Array], key: Array | None) -> Head:
+    """From the features of each tower in turn; heads without one of their own take the first's.
+
+    Without a key heads act: those that sample draw the same numbers for every row, every time.
+    """
+    acts = key is None
+    key = jax.random.key(0) if key is None else key
+
+    def said(head: Any, features: Array, key: Array) -> Any:
+        return (getattr(head, "acting", head) if acts else head)(features, key)
+
     first = next(towers)
-    outputs = [network.head(first, key)]
+    outputs = [said(network.head, first, key)]
     for place, (own, head) in enumerate(network.further, 1):
         features = first if own is None else next(towers)
-        outputs.append(head(features, jax.random.fold_in(key, place)))
+        outputs.append(said(head, features, jax.random.fold_in(key, place)))
     return combined(outputs)
 
 

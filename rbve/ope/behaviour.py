@@ -103,8 +103,8 @@ def _cross_fitted(
     log: DecisionLog, plan: FitPlan, on_progress: Callable[[Progress], None]
 ) -> _Crossed:
     logits = fit_cloning(log, plan, on_progress)
-    temperature = _best_temperature(log, logits[log.rows])
-    return _Crossed(plan, logits, temperature, _log_loss(log, logits[log.rows], temperature))
+    temperature = best_temperature(log.action, logits[log.rows])
+    return _Crossed(plan, logits, temperature, _log_loss(log.action, logits[log.rows], temperature))
 
 
 def updates_of_cloning(plan: FitPlan) -> int:
@@ -137,19 +137,20 @@ def _of_taken(log: DecisionLog, every: np.ndarray) -> np.ndarray:
     return np.maximum(every[np.arange(len(log.action)), log.action], _LEAST)
 
 
-def _log_loss(log: DecisionLog, logits: np.ndarray, temperature: float) -> float:
+def _log_loss(action: np.ndarray, logits: np.ndarray, temperature: float) -> float:
     scaled = (logits - logits.max(axis=1, keepdims=True)) / temperature
     normaliser = np.log(np.exp(scaled).sum(axis=1))
-    return float((normaliser - scaled[np.arange(len(log.action)), log.action]).mean())
+    return float((normaliser - scaled[np.arange(len(action)), action]).mean())
 
 
-def _best_temperature(log: DecisionLog, logits: np.ndarray) -> float:
-    """By golden section on log T, of which the log loss is convex enough."""
+def best_temperature(action: np.ndarray, logits: np.ndarray) -> float:
+    """What logits (N, A) are best divided by to become the probabilities of `action` (N,). By
+    golden section on log T, of which the log loss is convex enough."""
     low, high = np.log(0.25), np.log(8.0)
     golden = (5**0.5 - 1) / 2
     for _ in range(25):
         left, right = high - golden * (high - low), low + golden * (high - low)
-        losses = [_log_loss(log, logits, float(np.exp(each))) for each in (left, right)]
+        losses = [_log_loss(action, logits, float(np.exp(each))) for each in (left, right)]
         low, high = (low, right) if losses[0] < losses[1] else (left, high)
     return float(np.exp((low + high) / 2))
 

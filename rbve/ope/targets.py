@@ -4,6 +4,7 @@ A trained policy acts greedily, ε-greedily or by a softmax of its values; cloni
 probabilities if asked. Anyone else's policy comes as a table of probabilities or a function.
 """
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,9 @@ import numpy as np
 
 from rbve.data.dataset import Dataset
 from rbve.policy import Policy
-from rbve.policy.outputs import outputs_on
+from rbve.policy.outputs import Outputs, outputs_on
+from rbve.policy.support import Support
+from rbve.runtime.outcome import weigh
 
 _SUM = 1e-3  # how far probabilities may be from 1 together
 
@@ -60,13 +63,38 @@ def probabilities(
         ValueError: They are no probabilities, or do not fit the log; the message says where.
     """
     if isinstance(target, Policy):
-        return of_scores(
-            outputs_on(target, dataset).scores, legal_actions(dataset), acting or Deployment()
-        )
+        outputs, legal = outputs_on(target, dataset), legal_actions(dataset)
+        if target.support is not None and target.support.fallback is not None:
+            table = _behaviour(target.support, dataset, legal)
+            return _with_fallback(target, dataset, outputs, table, acting or Deployment())
+        return of_scores(outputs.scores, legal, acting or Deployment())
     if acting is not None:
         raise ValueError("epsilon and temperature are of trained policies; a table has its own")
     table = _called(target, dataset) if callable(target) else np.asarray(target)
     return _checked(table, dataset)
+
+
+def _with_fallback(
+    policy: Policy, dataset: Dataset, outputs: Outputs, behaviour: np.ndarray, acting: Deployment
+) -> np.ndarray:
+    """Of a policy that does something else where the log gives it no support, as when shipped."""
+    legal = legal_actions(dataset)
+    inside = np.ones(len(legal), bool)
+    if policy.features is not None:
+        inside = policy.decider.encoded(dataset.obs[:])[1]
+    rules = dataclasses.replace(
+        policy.decider.rules, epsilon=acting.epsilon, temperature=acting.temperature
+    )
+    scores = np.where(legal, outputs.scores, np.float32(-1e30))
+    known = {"scores": scores, "q": outputs.q, "behaviour": behaviour}
+    table = weigh(np, known, legal, inside, rules)["probabilities"].astype(np.float64)
+    return table / table.sum(axis=1, keepdims=True)
+
+
+def _behaviour(support: Support, dataset: Dataset, legal: np.ndarray) -> np.ndarray:
+    """(R, A) what the log does, by the model that a policy is shipped with."""
+    logits = outputs_on(support.behaviour, dataset).scores.astype(np.float64)
+    return of_scores(logits, legal, Deployment(temperature=support.temperature))
 
 
 def of_scores(scores: np.ndarray, legal: np.ndarray, acting: Deployment) -> np.ndarray:

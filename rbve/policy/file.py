@@ -18,6 +18,7 @@ from rbve.networks import build, flattened
 from rbve.networks.heads import head_from_text, head_text
 from rbve.networks.torsos import TORSOS, hidden_for, torso_for
 from rbve.rows import FACTS, JOB, upgraded
+from rbve.runtime.outcome import BEHAVIOUR
 from rbve.schema import INT32, MAX_WIDTH
 from rbve.tensors import read_tensors, write_tensors
 from rbve.types import Head
@@ -29,7 +30,11 @@ _FIELDS = {
     "obs_shape": [int], "actions": [str], "torso?": str, "hidden": [int], "memory?": int,
     "rescaled?": bool, "masked": bool,
     "info": {"job?": JOB, "facts?": FACTS, "step?": int, "diverged_at?": int},
-    "features?": (list, None),
+    "features?": (list, None), "support?": (dict, None),
+}  # fmt: skip
+_SUPPORT = {
+    "policy": dict, "temperature": schema.FINITE, "threshold": schema.FINITE,
+    "fallback": (int, str, None),
 }  # fmt: skip
 _PLAIN = ("obs_shape", "actions", "memory", "rescaled", "masked")  # written as they are
 
@@ -48,8 +53,20 @@ def policy_file(path: Path) -> Path:
 
 
 def write(path: Path, policy: Any) -> None:
+    arrays = {"weights": np.asarray(ravel_pytree(policy.network)[0])}
+    info = _described(policy)
+    if policy.support is not None:
+        own = policy.support
+        arrays["support"] = np.asarray(ravel_pytree(own.behaviour.network)[0])
+        info["support"] = {"policy": _described(own.behaviour)} | {
+            name: getattr(own, name) for name in _SUPPORT if name != "policy"
+        }
+    write_tensors(path, arrays, info)
+
+
+def _described(policy: Any) -> dict[str, Any]:
     algorithm, torso = policy.algorithm, torso_for(policy.torso, policy.inputs)
-    info = {
+    return {
         "kind": "policy",
         "algorithm": algorithm.name,
         "algorithm_version": algorithm.version,
@@ -64,17 +81,52 @@ def write(path: Path, policy: Any) -> None:
         "features": policy.features and policy.features.to_json(),
         **{name: getattr(policy, name) for name in _PLAIN},
     }
-    vector = ravel_pytree(policy.network)[0]
-    write_tensors(path, {"weights": np.asarray(vector)}, info)
 
 
 def read(path: Path, algorithm_file: str | None = None) -> dict[str, Any]:
-    """The fields of the Policy that a file holds. Nothing that the file names is imported but what
-    this package holds: `algorithm_file` is the caller's."""
+    """The fields of the Policy that a file holds; `support` is as `_support` has it.
+
+    Nothing that the file names is imported but what this package holds: `algorithm_file` is the
+    caller's.
+    """
     path = policy_file(path)
     arrays, info = read_tensors(path)
     if isinstance(known := info.get("info"), dict) and "job" in known:
         known["job"] = upgraded(known["job"])
+    fields = _fields(path, arrays, info, algorithm_file)
+    if (support := info.get("support")) is not None:
+        fields["support"] = _support(path, arrays, support, fields)
+    return fields
+
+
+def _support(
+    path: Path, arrays: Mapping[str, np.ndarray], content: Mapping[str, Any], own: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of the model of the behaviour that is shipped with a policy of the fields `own`,
+    and those of its Support."""
+    schema.check(content, _SUPPORT, f"{path}: not a policy of this version", "support")
+    held = {"weights": arrays.get("support", np.zeros(0, np.float32))}
+    fields = _fields(path, held, content["policy"], None)
+    same = ("obs_shape", "actions", "features")
+    count, fallback = len(own["actions"]), content["fallback"]
+    known = fallback in (None, BEHAVIOUR) if not isinstance(fallback, int) else fallback < count
+    if (
+        any(fields[name] != own[name] for name in same)
+        or bool(fields["memory"]) != bool(own["memory"])
+        or not known
+        or not (content["temperature"] > 0 and 0 <= content["threshold"] <= 1)
+    ):
+        raise ValueError(f"{path}: damaged; its model of the behaviour does not fit the policy")
+    settings = {name: content[name] for name in _SUPPORT if name != "policy"}
+    return fields, settings
+
+
+def _fields(
+    path: Path,
+    arrays: Mapping[str, np.ndarray],
+    info: Mapping[str, Any],
+    algorithm_file: str | None,
+) -> dict[str, Any]:
     check(path, arrays, info)
     if "diverged_at" in info["info"]:
         warnings.warn(

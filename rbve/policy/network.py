@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from rbve import ops
@@ -50,14 +49,13 @@ def shown(head: Head, rescaled: bool) -> Head:
 
 @eqx.filter_jit
 def forward(network: Network, obs: Array) -> Head:
-    # Quantile networks sample; a fixed key makes acting repeatable.
-    return network(obs, jax.random.key(0))
+    return network(obs, None)
 
 
 @eqx.filter_jit
 def recall(network: Recurrent, seen: Seen, memory: Memory) -> tuple[Head, Memory]:
     """The same for steps (1, B) of networks with memory."""
-    return network(seen, memory, jax.random.key(0))
+    return network(seen, memory, None)
 
 
 def act_function(

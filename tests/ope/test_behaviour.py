@@ -34,21 +34,23 @@ def cloning(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("sharper", [0.5, 1.0, 3.0])
 def test_temperature_recovers_known_over_confidence(sharper: float) -> None:
-    found = behaviour._best_temperature(LOG, logits(sharper)[LOG.rows])
+    found = behaviour.best_temperature(LOG.action, logits(sharper)[LOG.rows])
     assert found == pytest.approx(sharper, rel=0.1)
 
 
 def test_temperature_is_the_best_of_a_grid() -> None:
     own = logits(3.0)[LOG.rows]
-    found = behaviour._best_temperature(LOG, own)
+    found = behaviour.best_temperature(LOG.action, own)
     grid = np.geomspace(0.25, 8, 200)
-    losses = [behaviour._log_loss(LOG, own, float(each)) for each in grid]
-    assert behaviour._log_loss(LOG, own, found) <= min(losses) + 1e-9
+    losses = [behaviour._log_loss(LOG.action, own, float(each)) for each in grid]
+    assert behaviour._log_loss(LOG.action, own, found) <= min(losses) + 1e-9
 
 
 def test_log_loss_by_hand() -> None:
     true = MADE.behaviour[state_of(LOG.dataset)[LOG.rows], LOG.action]
-    assert behaviour._log_loss(LOG, logits()[LOG.rows], 1.0) == pytest.approx(-np.log(true).mean())
+    assert behaviour._log_loss(LOG.action, logits()[LOG.rows], 1.0) == pytest.approx(
+        -np.log(true).mean()
+    )
 
 
 @pytest.mark.usefixtures("cloning")

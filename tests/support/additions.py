@@ -69,6 +69,12 @@ def format_(folder: Path) -> None:
     assert store.reward.tolist()[::2] == [1.0, -1.0, 1.0]
 
 
+def form(folder: Path) -> None:
+    assert "names: The actions, a line each" in rbve_command_help("export")
+    rbve_command("export", trained(folder, "--algorithm", "bve"), folder / "coin.names")
+    assert (folder / "coin.names").read_text() == "heads\ntails"
+
+
 def metric(folder: Path) -> None:
     run_folder = trained(folder, "--algorithm", "bve")
     assert '"metric": "final/greed"' in (run_folder / "rows.jsonl").read_text()
@@ -153,6 +159,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "environment": environment,
     "algorithm": algorithm,
     "format": format_,
+    "form": form,
     "metric": metric,
     "estimator": estimator,
     "torso": torso,

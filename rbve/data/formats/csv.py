@@ -51,6 +51,11 @@ def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refu
     return read_log(TextLog(path, options, report), options, report)
 
 
+def open_log(path: Path, options: LogOptions, report: Report) -> Log:
+    """Rows as they stand in the file: texts, or None where nothing stands."""
+    return TextLog(path, options, report)
+
+
 def write(source: Source, path: Path, overwrite: bool = False) -> None:
     write_file(source, path, overwrite, _CsvWriter, flat=True)
 
@@ -215,6 +220,31 @@ class TextLog(Log):
             self.report.damage(error, rows)
         finally:
             stream.close()
+
+    def lines_of(self, rows: Sequence[int]) -> list[int]:
+        """Where these rows, which rise, stand in the file; of several lines the first."""
+        left, lines, row, before = iter(rows), list[int](), -1, 0
+        records = csv.reader(self._texts(), delimiter=self.delimiter)
+        sought = next(left, None)
+        for number, record in enumerate(records):
+            if record and number >= self._skip and len(record) == len(self.names):
+                row += 1
+                if row == sought:
+                    lines.append(before + 1)
+                    if (sought := next(left, None)) is None:
+                        break
+            before = records.line_num
+        return lines
+
+    def _texts(self) -> Iterator[str]:
+        """The lines of the file."""
+        rest = ""
+        with self._open() as stream:
+            while piece := stream.read(BLOCK):
+                *lines, rest = (rest + piece.decode("utf-8", "replace")).split("\n")
+                yield from (f"{line}\n" for line in lines)
+        if rest:
+            yield rest
 
     def _report_lines(self, stream: _Lines) -> None:
         """What is wrong with lines that were cut into fields."""

@@ -55,6 +55,11 @@ def read(path: Path, options: LogOptions | None = None, on_fault: OnFault = refu
     return read_log(_ParquetLog(path, options, report), options, report)
 
 
+def open_log(path: Path, options: LogOptions, report: Report) -> Log:
+    """Rows as they stand in the file."""
+    return _ParquetLog(path, options, report)
+
+
 class _ParquetLog(Log):
     format = "parquet"
 

@@ -72,6 +72,10 @@ class Log:
         """Texts of a column as its type."""
         return texts
 
+    def lines_of(self, rows: Sequence[int]) -> list[int]:
+        """Of text files: the lines where these rows, which rise, stand."""
+        raise NotImplementedError
+
 
 def is_array(kind: pa.DataType | None) -> bool:
     return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)

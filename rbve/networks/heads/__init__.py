@@ -4,7 +4,8 @@ A head's file holds an equinox Module of the same name (q.py: Q). Its constructo
 actions, key) and, by name, any of the algorithm's Options; called with features and a key it
 returns a Head, or a dict of arrays (B, ...), of which those that are no fields of a Head come to
 stand in `Head.extra`. `WITH_MEMORY` in the file names the head that takes its place behind a
-memory.
+memory. A head that samples may have a method `acting`, called in its place where the policy acts,
+which draws the same numbers for every row.
 
 An algorithm's HEAD is one of these, by name or as a class, or a tuple of them. The first gives what
 a Head needs; each further one adds what is missing. A `Tower` puts a head on a torso of its own.

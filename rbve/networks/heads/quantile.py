@@ -33,16 +33,26 @@ class Quantile(eqx.Module):
         self.samples, self.act_samples, self.cosines = samples, act_samples, cosines
 
     def at(self, x: Array, taus: Array) -> Array:
-        """Values (B, N, A) at levels taus (N, B)."""
+        """Values (B, N, A) at levels taus (N, B), or (N, 1) for all rows alike."""
         count, batch = taus.shape
         waves = jnp.arange(1, self.cosines + 1, dtype=x.dtype)
         cosine = ops.cos_pi(waves[:, None] * taus.reshape(1, -1))
         embedding = jax.nn.relu(self.embed(cosine)).reshape(-1, count, batch)
         mixed = (x[:, None, :] * embedding).reshape(x.shape[0], -1)
-        return jnp.transpose(self.out(mixed).reshape(-1, count, batch), (2, 1, 0))
+        return jnp.transpose(self.out(mixed).reshape(-1, count, x.shape[-1]), (2, 1, 0))
 
     def __call__(self, x: Array, key: Array) -> Head:
-        taus = jax.random.uniform(key, (self.samples + self.act_samples, x.shape[-1]), x.dtype)
+        return self._of(x, self._levels(key, x.shape[-1], x))
+
+    def acting(self, x: Array, key: Array) -> Head:
+        """At the same levels for every row: decisions do not depend on the rows beside them."""
+        return self._of(x, self._levels(key, 1, x))
+
+    def _levels(self, key: Array, rows: int, x: Array) -> Array:
+        return jax.random.uniform(key, (self.samples + self.act_samples, rows), x.dtype)
+
+    def _of(self, x: Array, taus: Array) -> Head:
         parts = self.at(x, taus[: self.samples])
         q = jnp.mean(self.at(x, taus[self.samples :]), axis=1)
-        return Head(q=q, ranked=q, parts=parts, taus=taus[: self.samples].T)
+        levels = jnp.broadcast_to(taus[: self.samples].T, (x.shape[-1], self.samples))
+        return Head(q=q, ranked=q, parts=parts, taus=levels)

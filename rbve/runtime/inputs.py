@@ -17,6 +17,7 @@ from rbve.data.features import Features
 from rbve.registry import did_you_mean
 
 ALL = "all"
+_STREAM = "__arrow_c_stream__"  # what data frames offer
 
 
 def read_rows(
@@ -29,6 +30,10 @@ def read_rows(
                 "the data this policy learned from had no named columns; give numbers of shape "
                 f"{shape}"
             )
+        if hasattr(observation, _STREAM):
+            from rbve.runtime.arrow import frame_rows  # Arrow takes longer than a decision
+
+            return frame_rows(features, observation), False
         return features.rows(observation), isinstance(observation, Mapping)
     try:
         obs = np.asarray(observation)
@@ -57,6 +62,10 @@ def read_rows(
 
 
 def is_named(observation: Any) -> bool:
+    if isinstance(observation, dict | np.ndarray):
+        return isinstance(observation, dict)
+    if hasattr(observation, _STREAM):
+        return True
     return isinstance(observation, Mapping) or (
         isinstance(observation, list) and any(isinstance(row, Mapping) for row in observation)
     )
