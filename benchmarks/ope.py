@@ -29,7 +29,7 @@ from rbve.ope.case import OpeCase
 from rbve.ope.fits import FitPlan, Fits, fit_values
 from rbve.ope.judge import OpePlan, OpeResult, judge
 from rbve.ope.log import DecisionLog
-from rbve.ope.rule import guess
+from rbve.ope.rule import ranked_judgements
 
 ROWS = 5_000_000  # of all policies that are judged at a time
 
@@ -104,7 +104,8 @@ def measures(result: OpeResult, truth: np.ndarray, td_error: np.ndarray) -> dict
             if passed.any()
             else None,
         }
-    guesses = np.array([guess(each, result.returns) for each in result.judgements])
+    places = {each.policy: -k for k, each in enumerate(ranked_judgements(result))}
+    guesses = np.array([places[each.policy] for each in result.judgements], float)
     for name, ranked in {"rule": guesses, "TD error": -td_error}.items():
         found[name] = {
             "regret_at_1": regret(ranked, truth),

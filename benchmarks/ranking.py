@@ -26,7 +26,6 @@ from rbve.ope.bellman import Candidate, bellman_errors, empirical_error
 from rbve.ope.fits import FitPlan
 from rbve.ope.log import DecisionLog
 from rbve.ope.options import SelectOptions
-from rbve.ope.rule import guess
 from rbve.ope.select import Selection, select
 from rbve.policy import Policy
 
@@ -77,7 +76,7 @@ def rankings(chosen: Selection, fit: FitPlan) -> dict[str, dict[str, float]]:
     judged = {each.policy: each for each in chosen.result.judgements}
     errors = bellman_errors(log, valued, fit)
     return {
-        "the rule": {name: guess(each, chosen.result.returns) for name, each in judged.items()},
+        "the rule": {name: -place for place, name in enumerate(chosen.recommendation.ranking)},
         "FQE": {
             name: next(e.value for e in each.estimates if e.name == "fqe")
             for name, each in judged.items()

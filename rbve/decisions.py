@@ -48,9 +48,9 @@ def ope(
     Args:
         data: The log, a Dataset or the path of a store.
         policies: One policy, or several by name. A policy is a Policy, its file, a table of
-            probabilities (a row per decision of the log, a column per action), or a function of
-            observations (R, ...) and, if it takes a second argument, masks of legal actions, that
-            gives such a table.
+            probabilities (a row per decision of the store, in its order, a column per action), or a
+            function of observations (R, ...) and, if it takes a second argument, masks of legal
+            actions, that gives such a table.
         gamma: Discount; None = the one the policies were trained with, else 0.99.
         epsilon: Share of random legal actions when trained policies act.
         temperature: Trained policies act by softmax(scores / temperature); 0 = by the best action.
@@ -67,7 +67,7 @@ def ope(
         on_progress: Called as fits go on.
 
     Returns:
-        `behaviour` with its interval and a Judgement per policy: `result["name"].best` is the
+        `behaviour` with its interval and a PolicyJudgement per policy: `result["name"].best` is the
         estimate to go by, None if all were refused; `gates` say why.
 
     Raises:
@@ -128,6 +128,8 @@ def select(
     card.write(chosen, checked, str(data), Path(out) / "card.html")
     if chosen.recommendation.decision == "deploy":
         chosen.policies[str(chosen.recommendation.policy)].save(Path(out) / POLICY)
+    else:  # one that an earlier call recommended
+        (Path(out) / POLICY).unlink(missing_ok=True)
     return chosen
 
 

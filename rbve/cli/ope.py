@@ -40,8 +40,8 @@ def command(
 
     Args:
         policies: Files of saved policies or folders of their runs, or tables of probabilities, a
-            row per decision of the log and a column per action (.npy, or .csv and .parquet with
-            columns named as the actions); then the log, a store.
+            row per decision of the store in its order and a column per action (.npy, or .csv and
+            .parquet with columns named as the actions); then the log, a store.
         gamma: Discount. Default: the one the policies were trained with.
         epsilon: Share of random legal actions when the policies act.
         temperature: Act by softmax(scores / temperature); 0 = by the best action. Of cloning 1
@@ -93,7 +93,7 @@ def _show(result: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from rbve.report.ope_page import verdict, with_interval
+    from rbve.report.ope_page import acting_words, verdict, with_interval
 
     out = _console.output()
     _console.show_notes(result.notes)
@@ -101,6 +101,7 @@ def _show(result: Any) -> None:
     out.print(Text(
         f"{result.episodes:,} episodes, {result.decisions:,} decisions; discount {result.gamma:g}; "
         f"propensities {result.propensities.source}; {result.level:.0%} intervals"
+        + acting_words(result)
     ))  # fmt: skip
     out.print(Text(f"behaviour, the log itself: {own}", style="bold"))
     for judgement in result.judgements:

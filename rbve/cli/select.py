@@ -36,6 +36,7 @@ def command(
     from rbve import decisions
     from rbve.audit.verdict import counted
     from rbve.data import load
+    from rbve.data.manifest import fingerprint
     from rbve.ope.behaviour import updates_of_cloning
     from rbve.ope.fits import FitPlan
     from rbve.ope.select import candidate_jobs, finished_runs
@@ -43,7 +44,7 @@ def command(
 
     jobs = candidate_jobs(data, load(data, verify=False), options)
     plan = FitPlan(options.fit_steps)
-    stages = options.checkpoints * len(jobs) + len(finished_runs(options.runs))
+    stages = options.checkpoints * len(jobs) + len(finished_runs(options.runs, fingerprint(data)))
     fits = plan.folds * stages * (2 if options.bellman else 1)
     updates = options.steps * len(jobs) + fits * plan.steps + updates_of_cloning(plan)
     train = f"training {counted(len(jobs), 'candidate')}, then " if jobs else ""

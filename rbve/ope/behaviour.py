@@ -34,7 +34,7 @@ class Calibration:
 
     log_loss: float  # nats a decision
     uniform_log_loss: float  # of all legal actions alike
-    error: float  # expected calibration error: mean |predicted − observed| over bins
+    error: float  # of a decision's probabilities, as much as lies on wrong actions, over bins
     temperature: float
     updates: int  # of each fit
     optimism: float  # share of the log loss that a fit loses on the episodes it is fitted to
@@ -62,13 +62,7 @@ def behaviour_of(
         ValueError: Propensities are asked for and not there, or some is no probability.
     """
     logged = log.propensity
-    if source == "logged" and logged is None:
-        raise ValueError(
-            "the log holds no propensities; name their column when converting (--propensity), or "
-            "leave --propensities out to estimate them"
-        )
-    if logged is not None and source != "estimated":
-        check_propensities(log)
+    check_source(log, source)
     plans = _plans(plan, log.episodes)
     tried = [_cross_fitted(log, each, on_progress) for each in plans]
     best = min(tried, key=lambda each: each.log_loss)
@@ -112,6 +106,17 @@ def updates_of_cloning(plan: FitPlan) -> int:
     return sum(each.steps * each.folds for each in _plans(plan, _FOLDS)) + plan.steps
 
 
+def check_source(log: DecisionLog, source: Source | None) -> None:
+    """ValueError where propensities that are to be used are not there, or are none."""
+    if source == "logged" and log.propensity is None:
+        raise ValueError(
+            "the log holds no propensities; name their column when converting (--propensity), or "
+            "leave --propensities out to estimate them"
+        )
+    if source != "estimated":
+        check_propensities(log)
+
+
 def check_propensities(log: DecisionLog) -> None:
     """ValueError where a logged propensity is no probability of an action that was taken."""
     if log.propensity is None:
@@ -120,7 +125,7 @@ def check_propensities(log: DecisionLog) -> None:
     if bad.any():
         where = int(np.argmax(bad))
         raise ValueError(
-            f"episode {log.episode[where]}, decision {log.step[where]}: a propensity of "
+            f"{log.place(where)}: a propensity of "
             f"{log.propensity[where]:g}; the probability of an action that was taken lies in "
             f"(0, 1] ({int(bad.sum()):,} such); mend the log, or estimate them with --propensities "
             "estimated"
@@ -171,7 +176,9 @@ def _calibration(
     return Calibration(
         log_loss=float(-np.log(_of_taken(log, every)).mean()),
         uniform_log_loss=float(np.log(legal.sum(axis=1)).mean()),
-        error=float((count * np.abs(mean - share)).sum() / max(count.sum(), 1)),
+        # Halved, since what one action has too much others have too little; with two actions it is
+        # the usual expected calibration error, and with many it does not vanish.
+        error=float((count * np.abs(mean - share)).sum() / (2 * len(every))),
         temperature=best.temperature,
         updates=best.plan.steps,
         optimism=optimism,

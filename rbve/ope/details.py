@@ -169,7 +169,7 @@ class _Explainer:
         order = [int(k) for k in np.argsort(-scores) if legal[k]]
         gap = float(scores[order[0]] - scores[order[1]]) if len(order) > 1 else 0.0
         return Explained(
-            place=f"episode {log.episode[decision]}, decision {log.step[decision]}",
+            place=log.place(decision),
             observation=_readable(log, decision),
             logged=names[log.action[decision]],
             chosen=names[self.chosen[decision]],

@@ -10,7 +10,7 @@ from rbve.ope.log import DecisionLog
 from rbve.registry import did_you_mean
 
 _LEVELS = 12  # of a category; the rarest are put together
-_FEW = 10  # episodes, below which a group says nothing
+_FEW = 30  # episodes, below which a group says nothing
 
 
 @dataclass(frozen=True)

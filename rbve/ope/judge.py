@@ -51,6 +51,12 @@ class PolicyJudgement:
     breakdown: float | None = None  # odds at which the difference to the behaviour may be nothing
 
     @property
+    def refusing(self) -> list[Gate]:
+        """Gates that refuse DR, by which policies are ranked; others may fail of no consequence."""
+        failed = next(each.failed for each in self.estimates if each.name == "dr")
+        return [gate for gate in self.gates if gate.name in failed]
+
+    @property
     def best(self) -> ValueEstimate | None:
         """The first estimate with an interval that passed all its gates."""
         return next((e for e in self.estimates if e.passed and e.interval is not None), None)
@@ -73,6 +79,7 @@ class OpeResult:
     values: Mapping[str, ValueCheck] = field(default_factory=dict)  # of policies that have them
     groups: tuple[Subgroup, ...] = ()
     by: str = ""  # the column of the groups
+    acting: str = ""  # how trained policies act
     bellman_errors: Mapping[str, float] = field(default_factory=dict)  # held-out, if asked for
 
     def __getitem__(self, policy: str) -> PolicyJudgement:
@@ -191,6 +198,7 @@ class _Gates:
     weighted: tuple[Gate, ...]
     light: tuple[Gate, ...]  # of weights that have to have a variance
     fitted: tuple[Gate, ...]
+    cut: bool  # much of the value lies beyond cuts, where it is a fitted one that no weight mends
 
     @staticmethod
     def of(case: OpeCase, behaviour: BehaviourPolicy) -> "_Gates":
@@ -200,41 +208,51 @@ class _Gates:
             weighted.append(gates.calibration_gate(behaviour))
         # Of one decision a fit has seen no more such returns than the weights have; of several it
         # may have learned from parts of episodes.
-        (common if case.log.one_step else weighted).append(gates.events_gate(case))
+        if gates.most_common(case.returns)[1].mean() < gates.RARE_RETURNS:
+            (common if case.log.one_step else weighted).append(gates.events_gate(case))
         light, fitted = (gates.variance_gate(case),), (gates.fit_gate(case),)
-        return _Gates(tuple(common), tuple(weighted), light, fitted)
+        return _Gates(
+            tuple(common), tuple(weighted), light, fitted, _beyond_cuts(case) > gates.BEYOND_CUTS
+        )
 
     @property
     def every(self) -> tuple[Gate, ...]:
         return (*self.common, *self.weighted, *self.light, *self.fitted)
 
     def of_estimator(self, kind: estimators.Estimator, source: Source) -> list[Gate]:
-        # Where weights are right, what a fit lacks is made up for by them.
-        made_up = kind.weights and source == "logged"
+        # Where weights are right, what a fit lacks is made up for by them, up to a cut.
+        made_up = kind.weights and source == "logged" and not self.cut
         asked = [*self.common, *(self.weighted if kind.weights else ())]
-        asked += self.fitted if kind.values and not made_up else ()
+        asked += self.fitted if (kind.values or self.cut) and not made_up else ()
         return [*asked, *(self.light if kind.light_tail else ())]
+
+
+def _beyond_cuts(case: OpeCase) -> float:
+    """Share of the value, by size, that is a fitted one of what followed after a cut."""
+    log = case.log
+    if case.v_cut is None or not log.cut.any():
+        return 0.0
+    fitted = np.abs(log.gamma ** log.lengths.astype(np.float64) * case.v_cut)[log.cut].sum()
+    logged = np.abs(log.discount * log.reward).sum()
+    return float(fitted / (fitted + logged)) if fitted else 0.0
 
 
 def _comparable(
     influence: Mapping[str, np.ndarray], own: Mapping[str, Sequence[Gate]], log: DecisionLog
 ) -> dict[str, np.ndarray]:
-    """Those whose intervals should meet: of estimators that passed all other gates and take on no
-    bias."""
+    """Those whose intervals should meet: of estimators that passed all other gates."""
     kinds = {each: estimators.load(each).ESTIMATOR for each in influence}
     return {
         kinds[each].name_on(log): values
         for each, values in influence.items()
-        if kinds[each].interval
-        and not kinds[each].biased
-        and all(gate.passed for gate in own[each])
+        if kinds[each].interval and all(gate.passed for gate in own[each])
     }
 
 
 def _few_events(returns: np.ndarray) -> list[str]:
     common, other = gates.most_common(returns)
     count = int(other.sum())
-    if count >= _FEW:
+    if count >= _FEW or other.mean() >= gates.RARE_RETURNS:
         return []
     return [
         f"{count:,} of {len(returns):,} episodes return anything but {common:g}: all that is said "

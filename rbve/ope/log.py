@@ -17,6 +17,7 @@ class DecisionLog:
     dataset: Dataset  # the episodes kept
     gamma: float
     notes: tuple[str, ...] = field(default=())  # what was left out, and why
+    numbers: np.ndarray | None = None  # (E,) of the episodes in the store; None = as they are here
 
     @staticmethod
     def of(dataset: Dataset, gamma: float) -> "DecisionLog":
@@ -140,6 +141,12 @@ class DecisionLog:
     def episode(self) -> np.ndarray:
         """(N,) number of the decision's episode."""
         return np.repeat(np.arange(self.episodes), self.lengths)
+
+    def place(self, decision: int) -> str:
+        """Where a decision stands in the store."""
+        episode = int(self.episode[decision])
+        number = episode if self.numbers is None else int(self.numbers[episode])
+        return f"episode {number}, decision {self.step[decision]}"
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """(E,) of values (N,)."""

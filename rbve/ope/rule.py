@@ -1,8 +1,8 @@
 """The rule that chooses: which candidate comes first, and whether it should be deployed.
 
-    rank       by DR where its gates pass; else by FQE, which is always there, within the returns
-               that the log has seen and less half a deviation of them for every decision taken
-               otherwise: FQE promises most where the log holds least
+    rank       by DR where its gates pass, else by FQE, which is always there, within the returns
+               that the log has seen: FQE promises most where the log holds least; of equal ones
+               the one that takes more of the logged actions
     deploy     the first in that order whose gates pass and whose difference to the behaviour is
                above 0 with the level asked for, shared out over all candidates (Bonferroni), since
                the best of many is partly the luckiest
@@ -41,9 +41,6 @@ class Recommendation:
         return WORDS[self.decision]
 
 
-CAUTION = 0.5  # deviations of the returns that FQE is lowered by where no logged action is taken
-
-
 def guess(judgement: PolicyJudgement, returns: np.ndarray) -> float:
     """The number a candidate is ranked by, which need not be an estimate.
 
@@ -57,13 +54,21 @@ def guess(judgement: PolicyJudgement, returns: np.ndarray) -> float:
         return doubly_robust.value
     if not np.isfinite(fitted.value):
         return -np.inf
-    within = float(np.clip(fitted.value, returns.min(), returns.max()))
-    return within - CAUTION * (1 - judgement.agreement) * float(returns.std())
+    return float(np.clip(fitted.value, returns.min(), returns.max()))
+
+
+def ranked_judgements(result: OpeResult) -> list[PolicyJudgement]:
+    """Best first."""
+
+    def place(judgement: PolicyJudgement) -> tuple[float, float]:
+        return guess(judgement, result.returns), judgement.agreement
+
+    return sorted(result.judgements, key=place, reverse=True)
 
 
 def recommend(result: OpeResult) -> Recommendation:
     """What to do with the candidates that a log has judged."""
-    ranked = sorted(result.judgements, key=lambda each: guess(each, result.returns), reverse=True)
+    ranked = ranked_judgements(result)
     names = tuple(each.policy for each in ranked)
     level = 1 - (1 - result.level) / max(len(ranked), 1)
     passed = [(each, best) for each in ranked if (best := each.best) is not None]
@@ -74,8 +79,7 @@ def recommend(result: OpeResult) -> Recommendation:
                 f"{judgement.policy} is worth {best.difference:.4g} [{low:.4g}, {high:.4g}] more "
                 f"an episode than the behaviour ({best.label}, {level:.1%} interval, shared out "
                 f"over {len(ranked)} candidates)",
-                f"it passed all {len(judgement.gates)} gates; {len(passed)} of {len(ranked)} "
-                "candidates did",
+                f"{best.label} passed all its gates; {len(passed)} of {len(ranked)} candidates did",
             ]
             if judgement is not ranked[0]:
                 reasons.append(f"{names[0]} may be better still, and {_why_not(ranked[0])}")
@@ -111,15 +115,15 @@ def _episodes_needed(best: ValueEstimate, result: OpeResult, level: float) -> st
 
 
 def _why_not(judgement: PolicyJudgement) -> str:
-    failed = [gate for gate in judgement.gates if not gate.passed]
+    failed = [] if judgement.best else judgement.refusing
     return f"this log cannot tell: {failed[0]}" if failed else "is not shown to be"
 
 
 def _missing(ranked: list[PolicyJudgement]) -> tuple[str, ...]:
     """What stood in the way, most frequent first, in the words of the candidate that came first."""
-    counts = Counter(gate.name for each in ranked for gate in each.gates if not gate.passed)
+    counts = Counter(gate.name for each in ranked for gate in each.refusing)
     told = []
     for name, count in counts.most_common(3):
-        gate = next(g for each in ranked for g in each.gates if g.name == name and not g.passed)
+        gate = next(g for each in ranked for g in each.refusing if g.name == name)
         told.append(f"{count} of {len(ranked)} candidates fail on {name}: {gate}")
     return tuple(told) or ("no estimate could be made",)

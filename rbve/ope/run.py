@@ -71,7 +71,12 @@ def answer(
     kept, notes = held_out(numbered, question, policies)
     log = DecisionLog.of(kept, gamma)
     rows = np.asarray(log.dataset.policy)[:, 0]
-    log = replace(log, dataset=replace(log.dataset, policy=None), notes=(*notes, *log.notes))
+    log = replace(
+        log,
+        dataset=replace(log.dataset, policy=None),
+        notes=(*notes, *log.notes),
+        numbers=np.searchsorted(dataset.offsets, rows[log.dataset.offsets[:-1]], "right") - 1,
+    )
     if question.by is not None:
         check_column(log, question.by)  # before hours of fits
     tables = {}
@@ -90,7 +95,7 @@ def answer(
         fits.extend(fit_values(log, [every_row(log, behaviour)], first, on_progress))
     result = judge(log, tables, fits, behaviour, plan)
     checks: dict[str, ValueCheck] = {
-        name: check_values(policy, log) for name, policy in policies.items()
+        name: check_values(policy, log, question.acting) for name, policy in policies.items()
         if policy.algorithm.values
     }  # fmt: skip
     errors: dict[str, float] = {}
@@ -103,7 +108,12 @@ def answer(
         influence = {name: each.influence for name, each in best.items() if each is not None}
         grouped = groups_by(log, question.by, result.returns, influence, make)
     return replace(
-        result, values=checks, groups=grouped, by=question.by or "", bellman_errors=errors
+        result,
+        values=checks,
+        groups=grouped,
+        by=question.by or "",
+        bellman_errors=errors,
+        acting=question.acting.words if policies else "",
     )
 
 

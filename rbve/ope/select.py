@@ -13,14 +13,18 @@ from typing import Any
 from rbve.data.dataset import Dataset
 from rbve.data.manifest import fingerprint
 from rbve.evaluation.follow import SNAPSHOTS
+from rbve.ope.behaviour import check_source
 from rbve.ope.details import Details, details_of
 from rbve.ope.fits import FitPlan, fit_values
+from rbve.ope.groups import check_column
 from rbve.ope.judge import OpePlan, OpeResult
+from rbve.ope.log import DecisionLog
 from rbve.ope.options import SelectOptions
 from rbve.ope.rule import Recommendation, recommend
 from rbve.ope.run import GAMMA, Question, answer
 from rbve.ope.targets import Deployment, probabilities
 from rbve.policy import Policy
+from rbve.rows import FILE
 from rbve.spec import Spec
 from rbve.sweep.grid import identified
 from rbve.sweep.run import run_jobs
@@ -78,20 +82,22 @@ def train_candidates(
     return files
 
 
-def finished_runs(folders: Sequence[Path]) -> dict[str, Path]:
-    """Policies of finished runs in or below the folders, and of their stages where they were kept:
-    name -> file.
+def finished_runs(folders: Sequence[Path], mark: str) -> dict[str, Path]:
+    """Policies of finished runs on the store with this fingerprint, in or below the folders, and of
+    their stages where they were kept: name -> file. Fits to parts of it are no candidates.
 
     Raises:
         ValueError: A folder holds none, or two runs have one name.
     """
     files: dict[str, Path] = {}
     for folder in folders:
-        found = sorted(folder.rglob(POLICY)) if folder.is_dir() else []
+        every = sorted(folder.rglob(POLICY)) if folder.is_dir() else []
+        found = [file for file in every if (file.parent / FILE).is_file() and _of(file) == mark]
         if not found:
+            others = f" ({len(every)} of other data)" if every else ""
             raise ValueError(
-                f"{folder}: no finished run is in or below this folder; train with `rbve train "
-                f"DATA --holdout 0.2 --out {folder}`"
+                f"{folder}: no finished run on this log is in or below this folder{others}; train "
+                f"with `rbve train DATA --holdout 0.2 --out {folder}`"
             )
         for file in found:
             name = file.parent.name
@@ -100,6 +106,11 @@ def finished_runs(folders: Sequence[Path]) -> dict[str, Path]:
             steps = int(Policy.load(file).info.get("step", 0))
             files |= _stages(name, file.parent, steps)
     return files
+
+
+def _of(file: Path) -> str:
+    """The fingerprint of the data that a policy was trained on."""
+    return str(Policy.load(file).info.get("job", {}).get("data", {}).get("fingerprint"))
 
 
 def _stages(name: str, folder: Path, steps: int) -> dict[str, Path]:
@@ -122,16 +133,22 @@ def select(
     Raises:
         ValueError: The data cannot be trained on or judged by; the message says what to do.
     """
-    jobs = candidate_jobs(data, dataset, options)
-    files = finished_runs(options.runs)
-    if jobs:
-        files |= train_candidates(jobs, out / "runs", on_progress)
-    policies = {name: Policy.load(file) for name, file in files.items()}
+    # What may be wrong is looked at before candidates are trained.
     deployment = Deployment(options.epsilon, options.temperature)
     fit = FitPlan(options.fit_steps, seed=options.seed, out=out / "fits")
     plan = OpePlan(options.propensities, fit, options.interval, options.level)
+    log = DecisionLog.of(dataset, GAMMA if options.gamma is None else options.gamma)
+    if options.by is not None:
+        check_column(log, options.by)
+    check_source(log, options.propensities)
+    jobs = candidate_jobs(data, dataset, options)
+    mark = fingerprint(data)
+    files = finished_runs(options.runs, mark)
+    if jobs:
+        files |= train_candidates(jobs, out / "runs", on_progress)
+    policies = {name: Policy.load(file) for name, file in files.items()}
     question = Question(
-        policies, deployment, options.gamma, options.by, fingerprint=fingerprint(data),
+        policies, deployment, options.gamma, options.by, fingerprint=mark,
         bellman=options.bellman,
     )  # fmt: skip
     result = answer(dataset, question, plan, on_progress)

@@ -6,6 +6,7 @@ import numpy as np
 
 from rbve import ops
 from rbve.ope.log import DecisionLog
+from rbve.ope.targets import Deployment, legal_actions, of_scores
 from rbve.policy import Policy
 from rbve.policy.outputs import outputs_on
 
@@ -16,7 +17,7 @@ _BINS = 10
 class ValueCheck:
     """Of episodes that ran to their end, G the discounted return that followed."""
 
-    claimed: float  # mean value of the policy's own choice
+    claimed: float  # mean value of the policy's own choices, as it acts
     logged: float  # mean Q of the logged action
     returned: float  # mean G
     error: float  # root mean square of Q(s, a_logged) − G
@@ -29,7 +30,7 @@ class ValueCheck:
         return self.claimed - self.returned
 
 
-def check_values(policy: Policy, log: DecisionLog) -> ValueCheck:
+def check_values(policy: Policy, log: DecisionLog, acting: Deployment) -> ValueCheck:
     """Q of the logged actions estimates the policy's return after them, so for a policy near the
     log it should lie near G; far above is over-estimation."""
     outputs = outputs_on(policy, log.dataset)
@@ -41,7 +42,10 @@ def check_values(policy: Policy, log: DecisionLog) -> ValueCheck:
         nan = float("nan")
         return ValueCheck(nan, nan, nan, nan, nan, ())
     index = np.arange(len(q))
-    own, taken = q[index, scores.argmax(axis=1)], q[index, log.action[whole]]
+    legal = legal_actions(log.dataset)[log.rows][whole]
+    chosen = of_scores(scores, legal, acting)
+    own = (chosen * np.where(chosen > 0, q, 0.0)).sum(axis=1)  # illegal ones may be −inf
+    taken = q[index, log.action[whole]]
     gap = np.asarray(ops.action_gap(q, None if log.legal is None else log.legal[whole]))
     return ValueCheck(
         claimed=float(own.mean()),

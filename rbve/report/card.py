@@ -25,7 +25,7 @@ def write(selection: Selection, audit: Audit, data: str, out: Path) -> Path:
     about = (
         f"{escape(data)}: judged by {result.episodes:,} held-out episodes "
         f"({result.decisions:,} decisions), discount {result.gamma:g}, propensities "
-        f"{result.propensities.source}."
+        f"{result.propensities.source}{ope_page.acting_words(result)}."
     )
     sections = [_recommendation(selection), _candidates(selection), _audit(audit)]
     if selection.details is not None:
@@ -46,7 +46,8 @@ def _recommendation(selection: Selection) -> Section:
         file = selection.files[advice.policy]
         body += (
             f"<p>Load it: <code>rbve.Policy.load({escape(repr(str(file)))})</code>, then "
-            "<code>policy.decide(row)</code>.</p>"
+            f"<code>policy.decide(row)</code>, which takes the best action. It was judged "
+            f"as acting {escape(selection.result.acting)}.</p>"
         )
     return Section("recommendation", "Recommendation", body, first=True)
 
@@ -58,7 +59,7 @@ def _candidates(selection: Selection) -> Section:
     for name in selection.recommendation.ranking:
         judgement = by_name[name]
         best = judgement.best
-        failed = [gate.name for gate in judgement.gates if not gate.passed]
+        failed = [gate.name for gate in judgement.refusing] if best is None else []
         rows.append(
             (
                 name, number(guess(judgement, selection.result.returns)),
@@ -74,8 +75,8 @@ def _candidates(selection: Selection) -> Section:
              "gates failed")  # fmt: skip
     body = (
         "<p>Best first, by the doubly robust number where its gates pass and by the fitted value, "
-        "lowered for decisions that the log does not have, where they do not. Only what passed is "
-        "an estimate.</p>" + html_table(heads, rows)
+        "within the returns seen, where they do not. Only what passed is an estimate.</p>"
+        + html_table(heads, rows)
     )
     return Section("candidates", "Candidates and their checkpoints", body)
 
@@ -128,7 +129,7 @@ def _details(selection: Selection, details: Details) -> list[Section]:
         Section(
             "unsupported",
             "Decisions with the least support",
-            "<p>States in which the behaviour hardly ever takes what the policy chooses.</p>"
+            "<p>States in which the behaviour least often takes what the policy chooses.</p>"
             + _explained(details.least_supported),
         ),
         Section(

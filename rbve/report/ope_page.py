@@ -41,7 +41,8 @@ def refusal(judgement: PolicyJudgement, estimate: ValueEstimate) -> str:
 def to_json(result: OpeResult) -> dict[str, Any]:
     """Everything but the influence values; numbers that are not finite are None."""
     content: dict[str, Any] = {
-        "gamma": result.gamma, "level": result.level, "interval": result.interval,
+        "gamma": result.gamma, "acting": result.acting,
+        "level": result.level, "interval": result.interval,
         "episodes": result.episodes, "decisions": result.decisions,
         "behaviour": {"value": result.behaviour, "interval": result.behaviour_interval},
         "propensities": {
@@ -93,9 +94,13 @@ def write(result: OpeResult, path: str | Path, title: str) -> Path:
     about = (
         f"{result.episodes:,} episodes, {result.decisions:,} decisions; discount {result.gamma:g}; "
         f"{result.level:.0%} intervals ({result.interval}) over episodes; propensities "
-        f"{result.propensities.source}."
+        f"{result.propensities.source}{acting_words(result)}."
     )
     return page.write(sections(result), Path(path), f"What policies are worth: {title}", about)
+
+
+def acting_words(result: OpeResult) -> str:
+    return f"; trained policies act {result.acting}" if result.acting else ""
 
 
 def sections(result: OpeResult) -> list[Section]:
@@ -112,7 +117,7 @@ def candidate_lines(result: OpeResult, ranking: Sequence[str], most: int = 12) -
         judgement = result[name]
         best = judgement.best
         if best is None:
-            failed = ", ".join(gate.name for gate in judgement.gates if not gate.passed)
+            failed = ", ".join(gate.name for gate in judgement.refusing)
             lines.append(f"  {name}: refused ({failed})")
         else:
             difference = with_interval(best.difference, best.difference_interval)
@@ -188,8 +193,8 @@ def _estimates(result: OpeResult) -> Section:
     heads = ("policy", "estimator", "number", "difference to the behaviour", "passed", "why not")
     after = f"<details><summary>All numbers</summary>{html_table(heads, rows)}</details>"
     after += (
-        "<p class='muted'>A refused number is shown for diagnosis and is no estimate. FQE has no "
-        "interval: its error is that of the fit, of which the spread over episodes tells nothing."
+        "<p class='muted'>A refused number is shown for diagnosis and is no estimate. FQE and DM, "
+        "Switch-DR and DRos have no interval: of their bias the spread over episodes tells nothing."
         "</p>"
     )
     return Section("estimates", "Estimates", "", (chart,), after)
@@ -255,7 +260,7 @@ def _values(result: OpeResult) -> list[Section]:
 
 
 def _confounding(result: OpeResult) -> list[Section]:
-    judged = [each for each in result.judgements if each.confounding]
+    judged = [each for each in result.judgements if each.confounding and each.best]
     if not judged:
         return []
     panels = []

@@ -112,10 +112,19 @@ def test_the_difference_is_paired() -> None:
 
 
 def test_failed_gates_stay_with_those_they_concern() -> None:
+    whole = process(1, ends=0.25)
+    log = DecisionLog.of(record(whole, 2000), whole.gamma)
+    assert not log.cut.any()
+    state = state_of(log.dataset)
+    off = Fits(whole.q[state[log.rows]] + 1.0, np.zeros(log.episodes))
     for source, biased in (("logged", {"fqe"}), ("estimated", {"dr", "wdr", "fqe"})):
-        own = replace(behaviour_on(case_of(MADE, LOG.dataset), MADE), source=source)
-        found = judged(shift=1.0, behaviour=own)["new"]  # by right weights DR mends it
+        own = replace(behaviour_on(case_of(whole, log.dataset), whole), source=source)
+        found = judge(log, {"new": whole.policy[state]}, [off], own, OpePlan())["new"]
+        # By right weights DR mends it.
         assert {each.name for each in found.estimates if "fit" in each.failed} == biased
+    # What a fit adds beyond a cut no weight mends.
+    own = replace(behaviour_on(case_of(MADE, LOG.dataset), MADE), source="logged")
+    assert all("fit" in each.failed for each in judged(shift=1.0, behaviour=own)["new"].estimates)
     calibrated = behaviour_on(case_of(MADE, LOG.dataset), MADE, error=0.2)
     estimated = judged(behaviour=calibrated)["new"]
     assert {gate.name for gate in estimated.gates if not gate.passed} == {"calibration"}

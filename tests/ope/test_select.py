@@ -14,6 +14,7 @@ import rbve
 from rbve.data import load
 from rbve.data.episode import Episode
 from rbve.data.formats import write
+from rbve.data.manifest import fingerprint
 from rbve.ope.details import ActionsOfGroup
 from rbve.ope.options import SelectOptions
 from rbve.ope.select import Selection, finished_runs
@@ -95,7 +96,9 @@ def test_finished_runs_are_candidates(
     selected: tuple[Selection, Path], store: Path, tmp_path: Path
 ) -> None:
     _, out = selected
-    files = finished_runs([out / "runs"])
+    mark = fingerprint(store)
+    files = finished_runs([out / "runs"], mark)
+    assert finished_runs([out], mark) == files  # neither fits nor the copy that is shipped
     stages = {name for name in files if " @300" in name}
     assert len(files) == 4
     assert len(stages) == 2
@@ -114,7 +117,7 @@ def test_runs_that_cannot_be_candidates(store: Path, tmp_path: Path) -> None:
     for folder in (empty, tmp_path / "none"):
         found = run("select", store, "--runs", folder, "--out", tmp_path / "out")
         assert found.code == 2
-        assert f"{folder}: no finished run is in or below this folder" in found.err
+        assert f"{folder}: no finished run on this log is in or below this folder" in found.err
     rbve.train(store, "bc", steps=10, holdout=0.0, out=tmp_path / "all")
     found = run("select", store, "--runs", tmp_path / "all", "--out", tmp_path / "out")
     assert found.code == 2

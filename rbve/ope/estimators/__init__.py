@@ -23,10 +23,9 @@ class Estimator:
     one_step_label: str = ""  # as the literature on bandits calls it; "" = the same
     weights: bool = False  # multiplies by π / μ
     values: bool = False  # reads a fitted Q̂
-    biased: bool = False  # takes some bias for less variance, so it may lie apart from others
     light_tail: bool = False  # its interval holds only where weights have a variance
     steps: str = "any"  # "one": only logs of one-step episodes; "several": only others
-    interval: bool = True  # its spread over episodes tells how far it may be off
+    interval: bool = True  # its spread over episodes tells how far it may be off, all of it
     order: int = 50
 
     def name_on(self, log: DecisionLog) -> str:

@@ -2,7 +2,8 @@
 
     V̂ = 1/N Σ_i ( V̂(s_i) + λ w_i / (w_i² + λ) · (r_i − Q̂(s_i, a_i)) )
 
-Large weights are shrunk; λ = ∞ is DR, λ = 0 the direct method.
+Large weights are shrunk; λ = ∞ is DR, λ = 0 the direct method. SLOPE takes on bias, of which the
+spread over episodes tells nothing: no interval is given.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from rbve.ope.case import OpeCase
 from rbve.ope.estimators import Estimator
 from rbve.ope.estimators._slope import choose
 
-ESTIMATOR = Estimator("DRos", weights=True, values=True, biased=True, steps="one", order=18)
+ESTIMATOR = Estimator("DRos", weights=True, values=True, interval=False, steps="one", order=18)
 _LAMBDAS = (0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, np.inf)
 
 

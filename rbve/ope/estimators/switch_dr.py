@@ -2,7 +2,8 @@
 
     V̂ = 1/N Σ_i ( V̂(s_i) + 1[w_i ≤ τ] w_i (r_i − Q̂(s_i, a_i)) )
 
-Where a weight is large, the fitted value alone counts.
+Where a weight is large, the fitted value alone counts. SLOPE takes on bias, of which the spread
+over episodes tells nothing: no interval is given.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from rbve.ope.case import OpeCase
 from rbve.ope.estimators import Estimator
 from rbve.ope.estimators._slope import choose
 
-ESTIMATOR = Estimator("Switch-DR", weights=True, values=True, biased=True, steps="one", order=17)
+ESTIMATOR = Estimator("Switch-DR", weights=True, values=True, interval=False, steps="one", order=17)
 _THRESHOLDS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)
 
 
