@@ -16,8 +16,8 @@ SUFFIX = ".stablehlo"
 
 
 def write(shipment: Shipment, path: Path) -> None:
-    """`path`, which jax.export.deserialize reads, and the same name with .json: what goes in and
-    comes out, in which order."""
+    """`path`, which jax.export.deserialize reads, and the same name with .json after it: what goes
+    in and comes out, in which order."""
     from jax import export
 
     policy, program = shipment.policy, shipment.whole()
@@ -61,7 +61,9 @@ def write(shipment: Shipment, path: Path) -> None:
         "info": shipment.info(),
     }
     write_atomically(path, bytes(held))
-    write_atomically(path.with_suffix(".json"), (json.dumps(content, indent=1) + "\n").encode())
+    write_atomically(
+        path.with_name(f"{path.name}.json"), (json.dumps(content, indent=1) + "\n").encode()
+    )
 
 
 def _dtype(shipment: Shipment) -> Any:

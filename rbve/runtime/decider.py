@@ -117,10 +117,8 @@ class Decider:
         """Of what lies far outside the training data, and of decisions without support."""
         if found["supported"].all():
             return
-        if self.features and rows.named and (far := self.features.far(rows.obs)):
-            more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""
-            warnings.warn(f"far outside the training data: {far[0]}{more}", stacklevel=level)
-        if "behaviour" in found and not found["supported"].all():
+        self._warn_far(rows, level + 1)
+        if "behaviour" in found:
             which = np.flatnonzero(~found["supported"])
             place = int(which[0])
             best = int(np.argmax(found["scores"][place]))
@@ -133,6 +131,11 @@ class Decider:
                 f"with probability {chance:.2g} there){instead}{more}",
                 stacklevel=level,
             )
+
+    def _warn_far(self, rows: "Rows", level: int) -> None:
+        if self.features and rows.named and (far := self.features.far(rows.obs)):
+            more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""
+            warnings.warn(f"far outside the training data: {far[0]}{more}", stacklevel=level)
 
     def rows(
         self, obs: np.ndarray, legal: np.ndarray | None = None, judge: Judge = weigh
@@ -200,7 +203,10 @@ class Decider:
 
     def _outputs(self, name: str, observations: Any, legal: Any) -> np.ndarray:
         rows = self.read(observations)
-        values = self.rows(rows.obs, self.mask(legal, len(rows.obs)))[name]
+        found = self.rows(rows.obs, self.mask(legal, len(rows.obs)))
+        values = found[name]
+        if not found["supported"].all():
+            self._warn_far(rows, 5)
         return values[0] if rows.single else values
 
 

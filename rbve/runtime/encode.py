@@ -57,12 +57,11 @@ class Encoder:
         rows = np.arange(count)
         for index, place, levels in self._levels:
             codes = table[:, index]
-            known = (codes >= 0) & (codes < levels)
+            known = (codes >= 0) & (codes < levels) & (codes == np.floor(codes))
             if known.all():
                 seen[rows, place + codes.astype(np.intp)] = 1
             else:
-                whole = known & (codes == np.floor(codes))
-                seen[rows[whole], place + codes[whole].astype(np.intp)] = 1
+                seen[rows[known], place + codes[known].astype(np.intp)] = 1
                 inside &= known | np.isnan(codes)
         if len(self._flagged):
             seen[:, self._flags] = np.isnan(table[:, self._flagged])
@@ -81,9 +80,8 @@ class Encoder:
             elif number:
                 seen[place] = min(max((value - mean) / scale, -clip), clip)
                 inside = inside and low <= value <= high
-            elif 0 <= value < levels:
-                if value == int(value):
-                    seen[place + int(value)] = 1.0
+            elif 0 <= value < levels and value == int(value):
+                seen[place + int(value)] = 1.0
             else:
                 inside = False
         return np.array([seen], np.float32), np.array([inside])

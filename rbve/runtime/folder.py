@@ -79,7 +79,9 @@ def load(folder: str | Path) -> Decider:
     constants = _arrays(place / ARRAYS, content)
     try:
         return _decider(content, constants, str(place / DESCRIPTION))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError) as error:
+    except (
+        ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError,
+    ) as error:  # fmt: skip
         raise ValueError(f"{place}: damaged; {error}") from None
 
 

@@ -108,7 +108,7 @@ def check_stablehlo(name: str, kind: str, count: int, folder: Path) -> None:
     policy, known, columns, state = case(name, kind, count)
     path = folder / "policy.stablehlo"
     export(policy, path, pixels=kind.startswith("image") or kind == "board")
-    told = json.loads(path.with_suffix(".json").read_text())
+    told = json.loads(path.with_name("policy.stablehlo.json").read_text())
     if kind == "columns":
         rows = random_rows(count)
         features = policy.features

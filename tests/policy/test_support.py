@@ -121,7 +121,9 @@ def test_saved_and_shipped_alike(policy: Policy, tmp_path: Path) -> None:
     assert supported.tolist() == known.supported.tolist()
     np.testing.assert_allclose(behaviour, known.behaviour, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(chances, known.probability, rtol=1e-4, atol=1e-6)
-    assert json.loads((tmp_path / "p.json").read_text())["rules"]["fallback"] == "behaviour"
+    assert (
+        json.loads((tmp_path / "p.stablehlo.json").read_text())["rules"]["fallback"] == "behaviour"
+    )
 
 
 def test_named_fallbacks_and_none(policy: Policy) -> None:

@@ -62,6 +62,7 @@ def changed(path: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], Non
         (changed(("program", "operations", 0, 0), "system"), "unknown operation 'system'"),
         (changed(("program", "operations", 0, 1), [999]), "takes a value that is not there"),
         (changed(("program", "operations", 0), []), "damaged"),
+        (changed(("program", "operations", 2, 2), {"shape": [10**30], "axes": [9]}), "damaged"),
         (changed(("program", "outputs", "q"), 10**6), "an output is not there"),
         (changed(("features",), [{"name": 1}]), "not a list of columns"),
         (changed(("arrays",), 99), "damaged"),

@@ -128,6 +128,7 @@ def test_rows_beside_a_row_do_not_matter() -> None:
 
 def test_columns_are_encoded_as_in_training() -> None:
     table = read_rows(random_rows(300), (5,), FEATURES)[0]
+    table[7, 1] = 0.5  # no category
     seen, inside = Encoder(FEATURES)(table)
     np.testing.assert_array_equal(seen, FEATURES.encode(table))
     far = {int(text.split(":")[0].removeprefix("row ")) for text in FEATURES.far(table)}
