@@ -38,10 +38,10 @@ import numpy as np
 from rbve.data.dataset import NO_ACTION, Dataset
 from rbve.data.episode import action_names
 from rbve.files import write_json
-from rbve.ope import estimators
-from rbve.ope.case import OpeCase
-from rbve.ope.estimators import _slope
-from rbve.ope.log import DecisionLog
+from rbve.off_policy import estimators
+from rbve.off_policy.case import OpeCase
+from rbve.off_policy.estimators import _slope
+from rbve.off_policy.log import DecisionLog
 
 Published = dict[str, tuple[float, float]]  # mean and deviation over runs
 THEIRS: dict[str, tuple[int, Published]] = {  # runs, figures

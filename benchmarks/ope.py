@@ -24,12 +24,12 @@ from rbve import backend
 from rbve.envs import icu_sepsis
 from rbve.evaluation import exact
 from rbve.files import write_json
-from rbve.ope.behaviour import Source, behaviour_of
-from rbve.ope.case import OpeCase
-from rbve.ope.fits import FitPlan, Fits, fit_values
-from rbve.ope.judge import OpePlan, OpeResult, judge
-from rbve.ope.log import DecisionLog
-from rbve.ope.rule import ranked_judgements
+from rbve.off_policy.behaviour import Source, behaviour_of
+from rbve.off_policy.case import OpeCase
+from rbve.off_policy.fits import FitPlan, Fits, fit_values
+from rbve.off_policy.judge import OpePlan, OpeResult, judge
+from rbve.off_policy.log import DecisionLog
+from rbve.off_policy.rule import ranked_judgements
 
 ROWS = 5_000_000  # of all policies that are judged at a time
 

@@ -22,11 +22,11 @@ import rbve
 from rbve import backend
 from rbve.audit import audit
 from rbve.files import write_json
-from rbve.ope.bellman import Candidate, bellman_errors, empirical_error
-from rbve.ope.fits import FitPlan
-from rbve.ope.log import DecisionLog
-from rbve.ope.options import SelectOptions
-from rbve.ope.select import Selection, select
+from rbve.off_policy.bellman import Candidate, bellman_errors, empirical_error
+from rbve.off_policy.fits import FitPlan
+from rbve.off_policy.log import DecisionLog
+from rbve.off_policy.options import SelectOptions
+from rbve.off_policy.select import Selection, select
 from rbve.policy import Policy
 
 

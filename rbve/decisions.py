@@ -8,14 +8,14 @@ from rbve import backend
 from rbve.audit import audit
 from rbve.data import Dataset, load
 from rbve.data.manifest import content_fingerprint, fingerprint
-from rbve.ope.fits import FitPlan
-from rbve.ope.judge import OpePlan, OpeResult
-from rbve.ope.options import SelectOptions
-from rbve.ope.run import GAMMA, Question, Target, answer, check_choice
-from rbve.ope.select import Selection
-from rbve.ope.select import select as selecting
-from rbve.ope.tables import TABLES, read_table
-from rbve.ope.targets import Deployment
+from rbve.off_policy.fits import FitPlan
+from rbve.off_policy.judge import OpePlan, OpeResult
+from rbve.off_policy.options import SelectOptions
+from rbve.off_policy.run import GAMMA, Question, Target, answer, check_choice
+from rbve.off_policy.select import Selection
+from rbve.off_policy.select import select as selecting
+from rbve.off_policy.tables import TABLES, read_table
+from rbve.off_policy.targets import Deployment
 from rbve.policy import Policy
 from rbve.policy.file import policy_file
 from rbve.report import card
@@ -103,7 +103,7 @@ def select(
         out: Folder for runs, fits, `card.html` and, if one is recommended, `policy.safetensors`; an
             interrupted call resumes there.
         on_progress: Called as training and fits go on.
-        **options: Fields of rbve.ope.options.SelectOptions, the flags of `rbve select`: algorithm,
+        **options: Fields of rbve.off_policy.options.SelectOptions, the flags of `rbve select`: algorithm,
             steps, checkpoints, holdout, gamma, ...
 
     Returns:

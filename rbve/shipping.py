@@ -8,7 +8,7 @@ from rbve import backend, runtime, streaming
 from rbve.data import Dataset, load
 from rbve.exports import form_for
 from rbve.exports._shipment import Shipment
-from rbve.ope.support import SupportPlan, with_support
+from rbve.off_policy.support import SupportPlan, with_support
 from rbve.policy import Policy
 from rbve.policy.file import policy_file
 from rbve.runtime import Decider

@@ -38,7 +38,7 @@ LAYERS = (
     {"evaluation", "exports", "streaming"},
     {"behaviours", "training"},
     {"sweep"},
-    {"ope"},
+    {"off_policy"},
     {"report"},
     {"api", "decisions", "shipping", "rbve"},  # "rbve" is rbve/__init__.py
     {"paper", "sklearn"},

@@ -87,8 +87,8 @@ def per_episode(record):
 '''
     },
     "estimator": {
-        "rbve/ope/estimators/halved.py": '''"""Half of the mean return."""
-from rbve.ope.estimators import Estimator
+        "rbve/off_policy/estimators/halved.py": '''"""Half of the mean return."""
+from rbve.off_policy.estimators import Estimator
 
 ESTIMATOR = Estimator("Halved")
 

@@ -29,7 +29,9 @@ def test_type_checkers_see_them() -> None:
 
 def test_functions_stay_functions() -> None:
     """Also where a package has the name of one, and whatever was imported before."""
-    code = "import rbve, rbve.ope.fits, rbve.decisions; print(all(callable(getattr(rbve, n)) "
+    code = (
+        "import rbve, rbve.off_policy.fits, rbve.decisions; print(all(callable(getattr(rbve, n)) "
+    )
     code += "for _ in (1, 2) for n in rbve.__all__ if n not in ('Dataset', 'Episode', 'Policy')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "True", done.stderr

@@ -59,8 +59,8 @@ def command(
         out: Folder that keeps the fits, so that the same command goes on after an interruption.
     """
     from rbve import decisions
-    from rbve.ope.behaviour import updates_of_cloning
-    from rbve.ope.fits import FitPlan
+    from rbve.off_policy.behaviour import updates_of_cloning
+    from rbve.off_policy.fits import FitPlan
     from rbve.report import ope_page
 
     if len(policies) < 2:

@@ -9,7 +9,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from rbve.cli import _console
 from rbve.cli._arguments import Json
-from rbve.ope.options import SelectOptions
+from rbve.off_policy.options import SelectOptions
 
 RESUMES = True
 
@@ -37,9 +37,9 @@ def command(
     from rbve.audit.verdict import counted
     from rbve.data import load
     from rbve.data.manifest import fingerprint
-    from rbve.ope.behaviour import updates_of_cloning
-    from rbve.ope.fits import FitPlan
-    from rbve.ope.select import candidate_jobs, finished_runs
+    from rbve.off_policy.behaviour import updates_of_cloning
+    from rbve.off_policy.fits import FitPlan
+    from rbve.off_policy.select import candidate_jobs, finished_runs
     from rbve.report import ope_page
 
     jobs = candidate_jobs(data, load(data, verify=False), options)

@@ -7,9 +7,9 @@ from markupsafe import escape
 
 from rbve.audit import WORDS as AUDIT_WORDS
 from rbve.audit import Audit
-from rbve.ope.details import ActionsOfGroup, Details, Explained
-from rbve.ope.rule import guess
-from rbve.ope.select import Selection
+from rbve.off_policy.details import ActionsOfGroup, Details, Explained
+from rbve.off_policy.rule import guess
+from rbve.off_policy.select import Selection
 from rbve.report import ope_page, page
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.ope_page import html_table, number, with_interval

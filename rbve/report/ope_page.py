@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import escape
 
-from rbve.ope.behaviour import MOST_OPTIMISM
-from rbve.ope.judge import OpeResult, PolicyJudgement, ValueEstimate
+from rbve.off_policy.behaviour import MOST_OPTIMISM
+from rbve.off_policy.judge import OpeResult, PolicyJudgement, ValueEstimate
 from rbve.report import page
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
 from rbve.report.page import Section

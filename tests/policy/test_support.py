@@ -16,7 +16,7 @@ import rbve
 from rbve import runtime
 from rbve.data import Dataset, Episode
 from rbve.data.features import Feature, Features
-from rbve.ope.support import SupportPlan, with_support
+from rbve.off_policy.support import SupportPlan, with_support
 from rbve.policy import Policy
 from rbve.spec import Spec
 from rbve.training.run import POLICY, train_members
@@ -167,7 +167,7 @@ def test_a_damaged_model_is_refused(policy: Policy, tmp_path: Path) -> None:
 
 
 def test_an_estimate_is_of_what_is_shipped(policy: Policy) -> None:
-    from rbve.ope.targets import Deployment, probabilities
+    from rbve.off_policy.targets import Deployment, probabilities
 
     data = log()
     table = probabilities(policy, data, Deployment(epsilon=0.3))

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from rbve.data.dataset import Dataset
-from rbve.ope.behaviour import BehaviourPolicy, Calibration
-from rbve.ope.case import OpeCase
-from rbve.ope.log import DecisionLog
+from rbve.off_policy.behaviour import BehaviourPolicy, Calibration
+from rbve.off_policy.case import OpeCase
+from rbve.off_policy.log import DecisionLog
 
 STATES, ACTIONS = 4, 3
 

@@ -1,0 +1,1 @@
+"""What a policy is worth by a log alone: off-policy estimates, their intervals and their gates."""
