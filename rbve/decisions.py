@@ -103,8 +103,8 @@ def select(
         out: Folder for runs, fits, `card.html` and, if one is recommended, `policy.safetensors`; an
             interrupted call resumes there.
         on_progress: Called as training and fits go on.
-        **options: Fields of rbve.off_policy.options.SelectOptions, the flags of `rbve select`: algorithm,
-            steps, checkpoints, holdout, gamma, ...
+        **options: Fields of rbve.off_policy.options.SelectOptions, the flags of `rbve select`:
+            algorithm, steps, checkpoints, holdout, gamma, ...
 
     Returns:
         `recommendation` (decision, policy, reasons), `result` with every judgement, `policies`.

@@ -112,6 +112,7 @@ def test_in_a_pipeline_and_a_search_over_episodes() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Skipping check")  # what this installation has no means for
 def test_scikit_learns_own_checks() -> None:
     """All of them, but for those named above."""
     learner = PolicyLearner(steps=400, learning_rate=5e-3, hidden=(32,))

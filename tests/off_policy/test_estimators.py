@@ -1,6 +1,6 @@
 """Every estimator against exact values: unbiased, or consistent, as its theory says.
 
-Tolerances are four of an estimate's own standard errors. A new file in rbve/off_policy/estimators is
+Tolerances are four of its own standard errors. A new file in rbve/off_policy/estimators is
 covered by the tests over ESTIMATORS.
 """
 
