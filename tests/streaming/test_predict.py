@@ -89,7 +89,8 @@ def test_of_a_shipped_folder_with_every_value(policy: Policy, tmp_path: Path) ->
     names = ["id", "action", "q", "probability", "gap", "supported"]
     assert found.column_names == [*names, *(f"q:{action}" for action in ACTIONS)]
     np.testing.assert_allclose(found["probability"], 0.85)
-    q = policy.q_values(table().select(policy.features.names).to_pylist())  # type: ignore
+    with pytest.warns(UserWarning, match="far outside the training data: row 2"):
+        q = policy.q_values(table().select(policy.features.names).to_pylist())  # type: ignore
     np.testing.assert_allclose(found["q:treat"], q[:, 1], rtol=1e-5)
 
 
