@@ -113,6 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problem", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--seeds", type=int, default=3, help="logs of each problem")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first log")
     parser.add_argument("--checkpoints", type=int, default=5)
     parser.add_argument("--episodes", type=int, default=100, help="played for each true return")
     parser.add_argument("--work", type=Path, default=Path("ranking"))
@@ -122,14 +123,14 @@ def main() -> None:
     rows = []
     for name in asked.problem:
         problem = PROBLEMS[name]
-        for seed in range(asked.seeds):
+        for seed in range(asked.first, asked.first + asked.seeds):
             path = log_of(problem, seed, asked.work)
             options = SelectOptions(
                 steps=problem.steps, checkpoints=asked.checkpoints, fit_steps=problem.fit_steps,
                 epsilon=problem.epsilon, seed=seed,
             )  # fmt: skip
             dataset = rbve.load(path)
-            verdict = audit(dataset, options.gamma).verdict
+            verdict = audit(dataset).verdict
             chosen = select(path, dataset, options, asked.work / f"{path.name}-selected")
             truth = true_returns(chosen.policies, problem, asked.episodes)
             fit = FitPlan(problem.fit_steps, seed=seed, out=asked.work / "fits")
