@@ -130,8 +130,8 @@ def horizon_gate(case: OpeCase) -> list[Gate]:
             "horizon", late <= LATE, late, LATE,
             f"weights are worth {LEAST_EFFECTIVE} episodes up to decision {reach:,} of at most "
             f"{longest:,}, and {late:.0%} of the rewards come later (at most {LATE:.0%})",
-            "needs a shorter horizon (a smaller --gamma, episodes cut into shorter ones), a policy "
-            "nearer to the log, or more episodes",
+            "needs a shorter horizon (a smaller --gamma), a policy nearer to the log (a larger ε "
+            "or temperature), or more episodes",
         )
     ]  # fmt: skip
 
