@@ -150,7 +150,8 @@ def judged(
         fits = fit_values(log, list(on_rows.values()), plan.fit)
         errors = td_errors(log, on_rows.values(), fits)
         for source, behaviour in behaviours.items():
-            result = judge(log, on_rows, fits, behaviour, replace(plan, propensities=source))
+            own = replace(plan, propensities=source)
+            result = judge(log, on_rows, dict(zip(names, fits, strict=True)), behaviour, own)
             if source in found:
                 before, earlier = found[source]
                 both = (*before.judgements, *result.judgements)

@@ -1,9 +1,12 @@
-"""Fits to a log by the trainer of all algorithms, cross-fitted: an episode is judged by a fit to
-other episodes."""
+"""Fits to a log by the trainer of all algorithms: an episode is judged by a fit to other episodes.
+
+Those are the episodes that trained the policy, where a log holds them, else the fits are
+cross-fitted over the episodes that judge.
+"""
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +25,7 @@ from rbve.training.batches import row_bytes
 from rbve.training.run import POLICY, Progress
 
 _AT_ONCE = 1 << 29  # bytes of the data of fits that are made together
+_ROWS_A_STEP = 32  # of a batch of 128: in a fit every row is drawn four times, or it is left out
 _FQE, _REGRESSION = "_fqe", "_regression"  # files of rbve/algorithms that only fits use
 
 
@@ -31,7 +35,7 @@ class FitPlan:
 
     Attributes:
         steps: Updates of each fit.
-        folds: Parts of the episodes; each is judged by a fit to the others.
+        folds: Parts of the episodes, each judged by a fit to the others; where all of them judge.
         seed: Of folds, weights and batches.
         hidden: Units per dense layer; none = the torso's own.
         memory: Units of an LSTM, for policies that have one.
@@ -73,6 +77,13 @@ class Fits:
     v_final: np.ndarray  # (E,) V̂ of final observations
 
 
+class Rest(NamedTuple):
+    """Episodes that judge nobody, which leaves them to fits."""
+
+    log: DecisionLog
+    policies: Iterable[np.ndarray]  # (R, A) of its rows, one per policy, made as they are read
+
+
 def fold_of(episodes: int, folds: int, seed: int) -> np.ndarray:
     """(E,) which part each episode is in; parts differ by an episode at most.
 
@@ -94,14 +105,35 @@ def fit_values(
     policies: Sequence[np.ndarray],
     plan: FitPlan,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    rest: Rest | None = None,
 ) -> list[Fits]:
-    """Fitted Q evaluation of every policy (R, A), all of them in one call of the trainer."""
-    scale = _reward_scale(log)
-    scaled = replace(log.dataset, reward=(log.dataset.reward / scale).astype(np.float32))
-    columns = [replace(scaled, policy=each.astype(np.float32)) for each in policies]
-    fitted = _fit(log, columns, plan, on_progress, algorithm=_FQE, gamma=log.gamma)
+    """Fitted Q evaluation of every policy (R, A), all of them in one call of the trainer.
+
+    Args:
+        log: The episodes that judge.
+        policies: On their rows.
+        plan: Of the fits.
+        on_progress: Called as they go on.
+        rest: Other episodes to fit to; None = cross-fitted over those of the log.
+    """
+    scale = _reward_scale(log if rest is None else rest.log)
+
+    def columns(fitted: DecisionLog, tables: Iterable[np.ndarray]) -> Iterator[Dataset]:
+        data = fitted.dataset
+        scaled = replace(data, reward=(data.reward / scale).astype(np.float32))
+        return (replace(scaled, policy=each.astype(np.float32)) for each in tables)
+
+    judged = columns(log, policies)
+    if rest is None:
+        parts = _folds(log, plan)
+        tasks = (_Task(data, data, parts) for data in judged)
+    else:
+        parts = [_Part("all", np.arange(rest.log.episodes), np.arange(log.episodes))]
+        pairs = zip(columns(*rest), judged, strict=True)
+        tasks = (_Task(learned, data, parts) for learned, data in pairs)
+    found = _fit(tasks, plan, on_progress, algorithm=_FQE, gamma=log.gamma)
     results = []
-    for policy, q in zip(policies, fitted, strict=True):
+    for policy, q in zip(policies, found, strict=True):
         q = scale * q
         v_final = (policy * q).sum(axis=1)[log.final_rows]
         results.append(Fits(q[log.rows], v_final))
@@ -116,9 +148,10 @@ def fit_cloning(
 ) -> np.ndarray:
     """(R, A) logits of the logged behaviour, low where illegal; not `crossed`, of one fit to all
     episodes."""
-    parts = None if crossed else _all_of(log)
-    fields = {"algorithm": "bc", "gamma": log.gamma}
-    return _fit(log, [log.dataset], plan, on_progress, parts, **fields)[0]
+    every = np.arange(log.episodes)
+    parts = _folds(log, plan) if crossed else [_Part("all", every, every)]
+    task = _Task(log.dataset, log.dataset, parts)
+    return _fit([task], plan, on_progress, algorithm="bc", gamma=log.gamma)[0]
 
 
 def fit_numbers(
@@ -135,7 +168,8 @@ def fit_numbers(
         column[log.rows + 1, 0] = (each - mean) / scale
         columns.append(replace(log.dataset, policy=column))
         units.append((mean, scale))
-    fitted = _fit(log, columns, plan, on_progress, algorithm=_REGRESSION, gamma=log.gamma)
+    tasks = [_Task(each, each, _folds(log, plan)) for each in columns]
+    fitted = _fit(tasks, plan, on_progress, algorithm=_REGRESSION, gamma=log.gamma)
     return [
         mean + scale * q[log.rows, log.action]
         for (mean, scale), q in zip(units, fitted, strict=True)
@@ -143,11 +177,19 @@ def fit_numbers(
 
 
 class _Part(NamedTuple):
-    """Episodes that a network is fitted to, and those whose outputs it gives."""
+    """Numbers of the episodes that a network is fitted to, and of those whose outputs it gives."""
 
     name: str
     fitted: np.ndarray
     judged: np.ndarray
+
+
+class _Task(NamedTuple):
+    """What is fitted for one policy."""
+
+    learned: Dataset
+    judged: Dataset
+    parts: Sequence[_Part]
 
 
 def _folds(log: DecisionLog, plan: FitPlan) -> list[_Part]:
@@ -158,20 +200,10 @@ def _folds(log: DecisionLog, plan: FitPlan) -> list[_Part]:
     ]
 
 
-def _all_of(log: DecisionLog) -> list[_Part]:
-    every = np.arange(log.episodes)
-    return [_Part("all", every, every)]
-
-
 def _fit(
-    log: DecisionLog,
-    columns: Sequence[Dataset],
-    plan: FitPlan,
-    on_progress: Any,
-    parts: Sequence[_Part] | None = None,
-    **fields: Any,
+    tasks: Iterable[_Task], plan: FitPlan, on_progress: Any, **fields: Any
 ) -> list[np.ndarray]:
-    """Of each dataset, (R, A) outputs of networks; cross-fitted unless `parts` says otherwise."""
+    """Of each task, (R, A) outputs on the rows that are judged."""
     own: dict[str, Any] = {
         "steps": plan.steps, "hidden": plan.hidden, "memory": plan.memory, "stack": plan.stack,
         "torso": plan.torso, "seed": plan.seed, "learning_rate": plan.learning_rate,
@@ -179,39 +211,49 @@ def _fit(
         "rescale": False,  # else a fit is of E[h(y)], not of E[y], and low where y varies
         **fields,
     }  # fmt: skip
-    chosen = parts or _folds(log, plan)
     outputs: list[np.ndarray] = []
     with _folder(plan.out) as out:
-        for some in _in_memory(columns):
-            outputs += _fitted(some, chosen, own, out, on_progress)
+        for some in _in_memory(tasks, _ROWS_A_STEP * plan.steps):
+            outputs += _fitted(some, plan, own, out, on_progress)
     return outputs
 
 
-def _in_memory(columns: Sequence[Dataset]) -> Iterator[Sequence[Dataset]]:
+def _in_memory(tasks: Iterable[_Task], most: int) -> Iterator[list[_Task]]:
     """As many at a time as a device holds: fits from rows on disk take several times as long."""
-    each = max(1, row_bytes(columns[0]) * len(columns[0].action)) if columns else 1
-    count = max(1, _AT_ONCE // each)
-    for start in range(0, len(columns), count):
-        yield columns[start : start + count]
+    some: list[_Task] = []
+    held = 0
+    for task in tasks:
+        size = row_bytes(task.learned) * min(most, len(task.learned.action))
+        if some and held + size > _AT_ONCE:
+            yield some
+            some, held = [], 0
+        some.append(task)
+        held += size
+    if some:
+        yield some
+
+
+def _some(data: Dataset, episodes: np.ndarray, plan: FitPlan) -> np.ndarray:
+    """Of the numbered episodes a random choice, where a fit cannot make use of all."""
+    order = np.random.default_rng([plan.seed, 23]).permutation(episodes)
+    rows = np.cumsum(np.diff(data.offsets)[order])
+    count = int(np.searchsorted(rows, _ROWS_A_STEP * plan.steps, "right"))
+    return episodes if count >= len(episodes) else np.sort(order[: max(1, count)])
 
 
 def _fitted(
-    columns: Sequence[Dataset],
-    parts: Sequence[_Part],
-    own: dict[str, Any],
-    out: Path,
-    on_progress: Any,
+    tasks: Sequence[_Task], plan: FitPlan, own: dict[str, Any], out: Path, on_progress: Any
 ) -> list[np.ndarray]:
     jobs, held = [], {}
-    for data in columns:
-        mark = _fingerprint(data)
+    for learned, _, parts in tasks:
+        mark = _fingerprint(learned)
         for part in parts:
             path = f"{mark}-{part.name}"
-            held[path] = data.select(part.fitted, f"fold {part.name}")
+            held[path] = learned.select(_some(learned, part.fitted, plan), f"fold {part.name}")
             jobs.append(Spec.of(path=path, fingerprint=path, group=mark, replicate=path, **own))
     folders = iter(run_jobs(jobs, out, on_progress, held))
     outputs = []
-    for data in columns:
+    for _, data, parts in tasks:
         values = np.empty((len(data.action), data.num_actions))
         for part in parts:
             network = Policy.load(next(folders) / POLICY)

@@ -76,6 +76,7 @@ class OpeResult:
     notes: tuple[str, ...]
     returns: np.ndarray = field(repr=False)  # (E,) of the behaviour
     log: DecisionLog = field(repr=False)  # the episodes that judged
+    fits: Mapping[str, Fits] = field(repr=False)
     values: Mapping[str, ValueCheck] = field(default_factory=dict)  # of policies that have them
     groups: tuple[Subgroup, ...] = ()
     by: str = ""  # the column of the groups
@@ -113,26 +114,28 @@ class OpePlan:
 def judge(
     log: DecisionLog,
     policies: Mapping[str, np.ndarray],
-    fits: Sequence[Fits],
+    fits: Mapping[str, Fits],
     behaviour: BehaviourPolicy,
     plan: OpePlan,
+    beyond: Fits | None = None,
 ) -> OpeResult:
     """Judge policies, given as probabilities (R, A) of every row of the log's dataset.
 
     Args:
         log: The episodes that judge.
         policies: Their probabilities, by name.
-        fits: One per policy and, where episodes were cut, one more, of the behaviour.
+        fits: Of each.
         behaviour: Who made the log.
         plan: How intervals are made.
+        beyond: Fit of the behaviour, for what follows where episodes were cut.
     """
     returns = log.sum(log.discount * log.reward)
-    if log.cut.any():
-        beyond = log.gamma ** log.lengths.astype(np.float64) * fits[len(policies)].v_final
-        returns = returns + np.where(log.cut, beyond, 0.0)
+    if beyond is not None:
+        later = log.gamma ** log.lengths.astype(np.float64) * beyond.v_final
+        returns = returns + np.where(log.cut, later, 0.0)
     judged = []
-    for (name, table), fit in zip(policies.items(), fits, strict=False):
-        case = OpeCase(log, table[log.rows], behaviour.taken, fit.q, fit.v_final)
+    for name, table in policies.items():
+        case = OpeCase(log, table[log.rows], behaviour.taken, fits[name].q, fits[name].v_final)
         judged.append(_judgement(name, case, behaviour, returns, plan))
     return OpeResult(
         gamma=log.gamma,
@@ -147,6 +150,7 @@ def judge(
         notes=(*log.notes, *_few_events(returns)),
         returns=returns,
         log=log,
+        fits=fits,
     )
 
 

@@ -18,6 +18,7 @@ class DecisionLog:
     gamma: float
     notes: tuple[str, ...] = field(default=())  # what was left out, and why
     numbers: np.ndarray | None = None  # (E,) of the episodes in the store; None = as they are here
+    store_rows: np.ndarray | None = None  # (R,) of the rows in the store
 
     @staticmethod
     def of(dataset: Dataset, gamma: float) -> "DecisionLog":

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rbve.data.manifest import IN_MEMORY
 from rbve.off_policy import intervals
 from rbve.off_policy.behaviour import behaviour_of
 from rbve.off_policy.bellman import bellman_errors
-from rbve.off_policy.fits import FitPlan, Fits, fit_values
+from rbve.off_policy.fits import Fits, Rest, fit_values
 from rbve.off_policy.groups import Subgroup, check_column, groups_by
 from rbve.off_policy.judge import OpePlan, OpeResult, every_row, judge
 from rbve.off_policy.log import DecisionLog
@@ -65,35 +65,25 @@ def answer(
     if not question.targets:
         raise ValueError("name at least one policy to judge")
     check_choice(dataset)
-    gamma = _gamma(question, policies)
-    # Row numbers stand in the policy's column while episodes are chosen, to find rows of tables.
-    numbered = replace(dataset, policy=np.arange(len(dataset.action))[:, None])
-    kept, notes = held_out(numbered, question, policies)
-    log = DecisionLog.of(kept, gamma)
-    rows = np.asarray(log.dataset.policy)[:, 0]
-    log = replace(
-        log,
-        dataset=replace(log.dataset, policy=None),
-        notes=(*notes, *log.notes),
-        numbers=np.searchsorted(dataset.offsets, rows[log.dataset.offsets[:-1]], "right") - 1,
-    )
+    log, rest = _split(dataset, question, policies)
     if question.by is not None:
         check_column(log, question.by)  # before hours of fits
-    tables = {}
-    for name, target in question.targets.items():
-        if isinstance(target, Policy):
-            tables[name] = probabilities(target, log.dataset, question.acting)
-        elif callable(target):
-            tables[name] = probabilities(target, log.dataset)
-        else:
-            tables[name] = probabilities(target, dataset)[rows]
+    tables = {name: _table(question, name, dataset, log) for name in question.targets}
     own = {name: plan.fit.suited_to(policy) for name, policy in policies.items()}
     first = max(own.values(), key=lambda each: each.memory, default=plan.fit)
     behaviour = behaviour_of(log, first, plan.propensities, on_progress)
-    fits = _fits(log, tables, {name: own.get(name, first) for name in tables}, on_progress)
+    fits: dict[str, Fits] = {}
+    for each in dict.fromkeys([own.get(name, first) for name in tables]):  # one kind of network
+        names = [name for name in tables if own.get(name, first) == each]
+        others = None
+        if rest is not None:
+            others = Rest(rest, (_table(question, name, dataset, rest) for name in names))
+        fitted = fit_values(log, [tables[name] for name in names], each, on_progress, others)
+        fits |= dict(zip(names, fitted, strict=True))
+    beyond = None
     if log.cut.any():
-        fits.extend(fit_values(log, [every_row(log, behaviour)], first, on_progress))
-    result = judge(log, tables, fits, behaviour, plan)
+        [beyond] = fit_values(log, [every_row(log, behaviour)], first, on_progress)
+    result = judge(log, tables, fits, behaviour, plan, beyond)
     checks: dict[str, ValueCheck] = {
         name: check_values(policy, log, question.acting) for name, policy in policies.items()
         if policy.algorithm.values
@@ -126,19 +116,14 @@ def check_choice(dataset: Dataset) -> None:
         )
 
 
-def _fits(
-    log: DecisionLog,
-    tables: Mapping[str, np.ndarray],
-    plans: Mapping[str, FitPlan],
-    on_progress: Any,
-) -> list[Fits]:
-    """In the order of the tables; those with one kind of network are fitted together."""
-    found: dict[str, Fits] = {}
-    for plan in dict.fromkeys(plans.values()):
-        names = [name for name in tables if plans[name] == plan]
-        fitted = fit_values(log, [tables[name] for name in names], plan, on_progress)
-        found |= dict(zip(names, fitted, strict=True))
-    return [found[name] for name in tables]
+def _table(question: Question, name: str, dataset: Dataset, log: DecisionLog) -> np.ndarray:
+    """(R, A) of a target on the rows of some of the dataset's episodes."""
+    target = question.targets[name]
+    if isinstance(target, Policy):
+        return probabilities(target, log.dataset, question.acting)
+    if callable(target):
+        return probabilities(target, log.dataset)
+    return probabilities(target, dataset)[log.store_rows]
 
 
 def _gamma(question: Question, policies: Mapping[str, Policy]) -> float:
@@ -154,19 +139,35 @@ def _gamma(question: Question, policies: Mapping[str, Policy]) -> float:
     return trained.pop() if trained else GAMMA
 
 
-def held_out(
-    dataset: Dataset, question: Question, policies: Mapping[str, Policy]
-) -> tuple[Dataset, list[str]]:
-    """The episodes that no policy was trained on, as far as files tell, and what to say of it."""
-    refs = {}
-    for name, policy in policies.items():
-        content = policy.info.get("job", {}).get("data", {})
-        if question.fingerprint and content.get("fingerprint") == question.fingerprint:
-            refs[name] = DataRef(**{k: v for k, v in content.items() if k in _REF})
+class _Split(NamedTuple):
+    judging: DecisionLog
+    rest: DecisionLog | None  # what the policies were trained on, which fits learn from too
+
+
+def _split(dataset: Dataset, question: Question, policies: Mapping[str, Policy]) -> _Split:
+    """The episodes that no policy was trained on, as far as files tell, and the others."""
+    # Row numbers stand in the policy's column while episodes are chosen, to find rows of tables.
+    numbered = replace(dataset, policy=np.arange(len(dataset.action))[:, None])
+    gamma = _gamma(question, policies)
+
+    def followed(part: Dataset, *notes: str) -> DecisionLog:
+        log = DecisionLog.of(part, gamma)
+        rows = np.asarray(log.dataset.policy)[:, 0]
+        first = rows[log.dataset.offsets[:-1]]
+        return replace(
+            log,
+            dataset=replace(log.dataset, policy=None),
+            notes=(*notes, *log.notes),
+            store_rows=rows,
+            numbers=np.searchsorted(dataset.offsets, first, "right") - 1,
+        )
+
+    refs = _trained_on(question, policies)
     if not refs:
-        return dataset, [_UNTOLD] if question.fingerprint.startswith(IN_MEMORY) and policies else []
+        in_memory = question.fingerprint.startswith(IN_MEMORY)
+        return _Split(followed(numbered, *([_UNTOLD] if in_memory and policies else [])), None)
     if question.seen:
-        return dataset, [_SEEN]
+        return _Split(followed(numbered, _SEEN), None)
     without = [name for name, ref in refs.items() if not ref.holdout]
     if without:
         raise ValueError(
@@ -180,13 +181,29 @@ def held_out(
             "these policies hold out different episodes, so none is new to all of them; train them "
             "with one --holdout and --holdout-seed"
         )
-    part = chosen.pop().held_out(dataset)
+    ref = chosen.pop()
+    part = ref.held_out(numbered)
     if part is None:
         raise ValueError("no episode is held out; train with --holdout 0.2 on 5 episodes or more")
-    return part, [
+    judging = followed(
+        part,
         f"judged by the {part.num_episodes:,} of {dataset.num_episodes:,} episodes that were held "
-        "out of training"
-    ]
+        "out of training",
+    )
+    try:
+        return _Split(judging, followed(ref.of(numbered)))
+    except ValueError:  # fragments alone
+        return _Split(judging, None)
+
+
+def _trained_on(question: Question, policies: Mapping[str, Policy]) -> dict[str, DataRef]:
+    """Of the policies that were trained on this store, which of its episodes."""
+    refs = {}
+    for name, policy in policies.items():
+        content = policy.info.get("job", {}).get("data", {})
+        if question.fingerprint and content.get("fingerprint") == question.fingerprint:
+            refs[name] = DataRef(**{k: v for k, v in content.items() if k in _REF})
+    return refs
 
 
 _REF = frozenset(DataRef.__dataclass_fields__)

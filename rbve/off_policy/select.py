@@ -15,14 +15,14 @@ from rbve.data.manifest import fingerprint
 from rbve.evaluation.follow import SNAPSHOTS
 from rbve.off_policy.behaviour import check_source
 from rbve.off_policy.details import Details, details_of
-from rbve.off_policy.fits import FitPlan, fit_values
+from rbve.off_policy.fits import FitPlan
 from rbve.off_policy.groups import check_column
 from rbve.off_policy.judge import OpePlan, OpeResult
 from rbve.off_policy.log import DecisionLog
 from rbve.off_policy.options import SelectOptions
 from rbve.off_policy.rule import Recommendation, recommend
 from rbve.off_policy.run import GAMMA, Question, answer
-from rbve.off_policy.targets import Deployment, probabilities
+from rbve.off_policy.targets import Deployment
 from rbve.policy import Policy
 from rbve.rows import FILE
 from rbve.spec import Spec
@@ -155,7 +155,7 @@ def select(
     advice = recommend(result)
     name = advice.policy or advice.ranking[0]
     policy = policies[name]
-    table = probabilities(policy, result.log.dataset, deployment)
-    fits = fit_values(result.log, [table], fit.suited_to(policy), on_progress)[0]  # made before
-    details = details_of(policy, result.log, result.propensities, fits, options.seed, options.by)
+    details = details_of(
+        policy, result.log, result.propensities, result.fits[name], options.seed, options.by
+    )
     return Selection(result, advice, policies, files, details)

@@ -14,7 +14,7 @@ from support.ope import Process, process, record, state_of
 from rbve import ops
 from rbve.data.dataset import Dataset
 from rbve.off_policy import fits
-from rbve.off_policy.fits import FitPlan, fit_cloning, fit_values, fold_of
+from rbve.off_policy.fits import FitPlan, Rest, fit_cloning, fit_values, fold_of
 from rbve.off_policy.log import DecisionLog
 from rbve.policy.outputs import Outputs
 
@@ -141,34 +141,79 @@ def test_plans_that_make_no_sense(keywords: dict[str, int], message: str) -> Non
         FitPlan(**keywords)  # type: ignore[arg-type]
 
 
-def test_each_episode_is_judged_by_a_fit_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is trained on and what is judged: disjoint, together everything."""
-    _, log = logged()
-    marked = replace(log.dataset, obs=np.repeat(np.arange(600), log.lengths + 1)[:, None])
-    trained: list[set[int]] = []
-    judged: list[set[int]] = []
+class Traced:
+    """Fits that only tell which episodes they are fitted to and which they judge."""
 
-    def run_jobs(jobs: list[object], out: Path, report: object, held: dict[str, Dataset]) -> list:
-        trained.extend(set(np.unique(data.obs).tolist()) for data in held.values())
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.trained: list[set[int]] = []
+        self.judged: list[set[int]] = []
+        monkeypatch.setattr(fits, "run_jobs", self.run_jobs)
+        monkeypatch.setattr(fits, "outputs_on", self.outputs_on)
+        loaded = SimpleNamespace(algorithm=SimpleNamespace(values=False))
+        monkeypatch.setattr(fits.Policy, "load", lambda path: loaded)
+
+    def run_jobs(
+        self, jobs: list[object], out: Path, report: object, held: dict[str, Dataset]
+    ) -> list:
+        self.trained.extend(set(np.unique(data.obs).tolist()) for data in held.values())
         return [out] * len(jobs)
 
-    def outputs_on(policy: object, dataset: Dataset) -> Outputs:
-        judged.append(set(np.unique(dataset.obs).tolist()))
+    def outputs_on(self, policy: object, dataset: Dataset) -> Outputs:
+        self.judged.append(set(np.unique(dataset.obs).tolist()))
         return Outputs(np.repeat(dataset.obs, 3, axis=1), np.repeat(dataset.obs, 3, axis=1))
 
-    monkeypatch.setattr(fits, "run_jobs", run_jobs)
-    monkeypatch.setattr(fits, "outputs_on", outputs_on)
-    loaded = SimpleNamespace(algorithm=SimpleNamespace(values=False))
-    monkeypatch.setattr(fits.Policy, "load", lambda path: loaded)
-    found = fit_cloning(DecisionLog(marked, 0.9), FitPlan(folds=3))
-    assert len(trained) == len(judged) == 3
-    for learned, told in zip(trained, judged, strict=True):
+
+def numbered() -> DecisionLog:
+    """Observations are the numbers of their episodes."""
+    _, log = logged()
+    rows = np.repeat(np.arange(600), log.lengths + 1)[:, None]
+    return DecisionLog(replace(log.dataset, obs=rows), 0.9)
+
+
+def test_each_episode_is_judged_by_a_fit_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is trained on and what is judged: disjoint, together everything."""
+    log, traced = numbered(), Traced(monkeypatch)
+    found = fit_cloning(log, FitPlan(folds=3))
+    assert len(traced.trained) == len(traced.judged) == 3
+    for learned, told in zip(traced.trained, traced.judged, strict=True):
         assert learned.isdisjoint(told)
         assert learned | told == set(range(600))
-    np.testing.assert_array_equal(found[:, 0], marked.obs[:, 0])  # each output in its own row
-    found = fit_cloning(DecisionLog(marked, 0.9), FitPlan(folds=3), crossed=False)
-    assert trained[3:] == judged[3:] == [set(range(600))]
-    np.testing.assert_array_equal(found[:, 0], marked.obs[:, 0])
+    np.testing.assert_array_equal(found[:, 0], log.dataset.obs[:, 0])  # each output in its own row
+    found = fit_cloning(log, FitPlan(folds=3), crossed=False)
+    assert traced.trained[3:] == traced.judged[3:] == [set(range(600))]
+    np.testing.assert_array_equal(found[:, 0], log.dataset.obs[:, 0])
+
+
+def test_where_other_episodes_are_there_fits_learn_from_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One fit to all of them judges all of the log."""
+    whole, traced = numbered(), Traced(monkeypatch)
+    log, rest = (
+        DecisionLog(whole.dataset.select(np.arange(*some), "part"), 0.9)
+        for some in ((0, 100), (100, 600))
+    )
+    tables = [np.full((len(each.dataset.action), 3), 1 / 3) for each in (log, rest)]
+    [found] = fit_values(log, [tables[0]], FitPlan(), rest=Rest(rest, iter(tables[1:])))
+    assert traced.trained == [set(range(100, 600))]
+    assert traced.judged == [set(range(100))]
+    assert found.q.shape == (len(log.action), 3)
+
+
+def test_a_fit_takes_no_more_rows_than_it_can_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A random choice of whole episodes, the same each time."""
+    log, traced = numbered(), Traced(monkeypatch)
+    few = FitPlan(steps=5)
+    for _ in range(2):
+        fit_cloning(log, few, crossed=False)
+    first, again = traced.trained
+    assert first == again
+    rows = sum(int(log.lengths[each]) + 1 for each in first)
+    most = 32 * few.steps
+    assert most - (log.lengths.max() + 1) < rows <= most
+    assert max(first) > 300  # not the first ones
+    fit_cloning(log, replace(few, seed=1), crossed=False)
+    assert traced.trained[2] != first
 
 
 def test_fits_of_other_data_are_other_fits(monkeypatch: pytest.MonkeyPatch) -> None:

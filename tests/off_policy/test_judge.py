@@ -41,14 +41,15 @@ def judged(
 ) -> OpeResult:
     """The process' policy and the behaviour itself, with exact fits."""
     tables = {"new": MADE.policy, "same": MADE.behaviour}
-    fits = [fits_of(MADE, table, shift) for table in tables.values()]
+    fits = {name: fits_of(MADE, table, shift) for name, table in tables.items()}
     own = behaviour or replace(behaviour_on(case_of(MADE, LOG.dataset), MADE), source="logged")
     return judge(
         LOG,
         {name: table[STATE] for name, table in tables.items()},
-        [*fits, fits_of(MADE, MADE.behaviour)],
+        fits,
         own,
         OpePlan(**plan),  # type: ignore[arg-type]
+        fits_of(MADE, MADE.behaviour),
     )
 
 
@@ -119,7 +120,7 @@ def test_failed_gates_stay_with_those_they_concern() -> None:
     off = Fits(whole.q[state[log.rows]] + 1.0, np.zeros(log.episodes))
     for source, biased in (("logged", {"fqe"}), ("estimated", {"dr", "wdr", "fqe"})):
         own = replace(behaviour_on(case_of(whole, log.dataset), whole), source=source)
-        found = judge(log, {"new": whole.policy[state]}, [off], own, OpePlan())["new"]
+        found = judge(log, {"new": whole.policy[state]}, {"new": off}, own, OpePlan())["new"]
         # By right weights DR mends it.
         assert {each.name for each in found.estimates if "fit" in each.failed} == biased
     # What a fit adds beyond a cut no weight mends.
@@ -139,10 +140,7 @@ def test_estimators_that_take_bias_on_veto_no_others(monkeypatch: pytest.MonkeyP
     made = one_step(1)
     log = DecisionLog.of(record(made, 2000), made.gamma)
     state = state_of(log.dataset)
-    fits = [
-        Fits(made.q_of(table)[state[log.rows]], np.zeros(log.episodes))
-        for table in (made.policy, made.behaviour)
-    ]
+    fits = {"new": Fits(made.q_of(made.policy)[state[log.rows]], np.zeros(log.episodes))}
     monkeypatch.setattr(
         estimators.load("dros"), "estimate", lambda case: np.full(log.episodes, -50.0)
     )
@@ -159,9 +157,10 @@ def test_no_overlap_is_no_estimate() -> None:
     found = judge(
         LOG,
         {"never": never[STATE]},
-        [fits_of(MADE, MADE.policy), fits_of(MADE, MADE.behaviour)],
+        {"never": fits_of(MADE, MADE.policy)},
         behaviour_on(case, MADE),
         OpePlan(),
+        fits_of(MADE, MADE.behaviour),
     )["never"]
     wis = next(each for each in found.estimates if each.name == "wis")
     assert "no overlap" in wis.failed

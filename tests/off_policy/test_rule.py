@@ -24,11 +24,11 @@ def judged(
     """Exact fits; cross-fitted probabilities that are `off` on average."""
     log = DecisionLog.of(record(made, episodes, seed=1), made.gamma)
     state = state_of(log.dataset)
-    fits = [
-        Fits(q[state[log.rows]], (table * q).sum(axis=1)[state[log.final_rows]])
-        for table in [*tables.values(), made.behaviour]
+    fits = {
+        name: Fits(q[state[log.rows]], (table * q).sum(axis=1)[state[log.final_rows]])
+        for name, table in tables.items()
         for q in [made.q_of(table)]
-    ]
+    }
     behaviour = behaviour_on(case_of(made, log.dataset), made, error=off)
     on_rows = {name: table[state] for name, table in tables.items()}
     return judge(log, on_rows, fits, behaviour, OpePlan())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,17 @@ from rbve.data import load
 from rbve.data.episode import Episode
 from rbve.data.formats import write
 from rbve.data.manifest import fingerprint
+from rbve.off_policy import run as run_module
 from rbve.off_policy.details import ActionsOfGroup
+from rbve.off_policy.fits import Fits, Rest
+from rbve.off_policy.judge import OpePlan
+from rbve.off_policy.log import DecisionLog
 from rbve.off_policy.options import SelectOptions
+from rbve.off_policy.run import Question, answer
 from rbve.off_policy.select import Selection, finished_runs
 from rbve.off_policy.select import select as selecting
+from rbve.parts import DataRef
+from rbve.policy import Policy
 
 QUICK: dict[str, Any] = {"steps": 600, "fit_steps": 600, "checkpoints": 2, "hidden": (16,)}
 ROLES: dict[str, Any] = {
@@ -64,6 +72,40 @@ def test_the_better_policy_is_deployed(selected: tuple[Selection, Path], store: 
     assert shipped.decide({"age": 25.0, "region": "south"}) == "young"
     dataset = load(store)
     assert found.result.episodes == round(0.3 * dataset.num_episodes)
+
+
+def test_fits_learn_from_the_episodes_that_trained(
+    selected: tuple[Selection, Path], store: Path
+) -> None:
+    """One fit a policy, to all episodes that do not judge, by each policy's own choices there."""
+    found, out = selected
+    jobs = [Policy.load(file).info["job"] for file in (out / "fits").glob("*/policy.safetensors")]
+    fits = [each["replicate"] for each in jobs if each["algorithm"] == "_fqe"]
+    assert len(fits) == len(found.policies)
+    assert all(name.endswith("-all") for name in fits)
+    dataset = load(store)
+    rows = np.arange(len(dataset.action))[:, None]
+    trained = DataRef(holdout=0.3).of(replace(dataset, policy=rows))
+    seen: list[Rest] = []
+
+    def fit_values(log: DecisionLog, tables: Any, *others: Any) -> list[Fits]:
+        seen.append(others[-1])
+        raise InterruptedError
+
+    table = np.random.default_rng(0).dirichlet([1, 1], dataset.num_transitions)
+    targets = {"bve": found.policies["bve"], "table": table}
+    question = Question(targets, fingerprint=fingerprint(store))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_module, "fit_values", fit_values)
+        patch.setattr(run_module, "behaviour_of", lambda *args: found.result.propensities)
+        with pytest.raises(InterruptedError):
+            answer(dataset, question, OpePlan())
+    [rest] = seen
+    np.testing.assert_array_equal(rest.log.dataset.obs, trained.obs)
+    own, other = rest.policies
+    assert ((own == 0) | (own == 1)).all()
+    every = np.repeat(table, 2, axis=0)  # of one decision and a final row
+    np.testing.assert_allclose(other, every[np.asarray(trained.policy)[:, 0]])
 
 
 def test_the_card_tells_groups_and_bellman_errors(selected: tuple[Selection, Path]) -> None:
