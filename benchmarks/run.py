@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from timing import Figure
 
-NAMES = ("updates", "sweep", "bound", "evaluation", "pixels", "memory")
+NAMES = ("updates", "sweep", "bound", "bound_networks", "evaluation", "pixels", "memory")
 
 
 def main() -> None:
