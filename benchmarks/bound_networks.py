@@ -175,7 +175,7 @@ def memory_products(units: int, batch: int) -> Callable[[int], Any]:
         return [features, hidden, *streams, out @ (streams[0] + streams[1])]
 
     def one(k: Array, obs: Array, networks: Any) -> Any:
-        torso, inputs, recurrent, value, advantage, out = networks[0]
+        _, inputs, recurrent, value, advantage, out = networks[0]
         features, hidden, *streams, q = forward(networks[0], obs[k])
         other = forward(networks[1], obs[k])[-1]
         on_streams = out.T @ q
