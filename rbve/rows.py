@@ -120,6 +120,15 @@ class RowFile:
         self.count, self.crc = count, zlib.crc32(content)
         write_atomically(self.path, content)
 
+    def take(self, path: Path, count: int) -> None:
+        """Start from the first `count` rows of another file, under the header of this one's job
+        but for the code, which is that which trained them."""
+        first, *rows = path.read_bytes().splitlines(keepends=True)[: count + 1]
+        own = {**json.loads(self.header), "code": json.loads(first).get("code", {})}
+        content = b"".join([json.dumps(own).encode() + b"\n", *rows])
+        self.count, self.crc = count, zlib.crc32(content)
+        write_atomically(self.path, content)
+
     def append(self, rows: Sequence[Row]) -> None:
         fresh = "".join(json.dumps(row._asdict()) + "\n" for row in rows).encode()
         with open(self.path, "ab") as file:

@@ -14,7 +14,7 @@ from rbve import schema
 from rbve.data.dataset import Dataset
 from rbve.data.inputs import input_shape
 from rbve.evaluation.follow import POLICY as POLICY
-from rbve.evaluation.follow import offer
+from rbve.evaluation.follow import SNAPSHOTS, WAITING, offer
 from rbve.evaluation.heldout import HeldOutEpisodes
 from rbve.evaluation.metric import OfflineCase, evaluate_offline, offline_facts
 from rbve.evaluation.rollout import Evaluation, Figures, final_rows
@@ -26,7 +26,7 @@ from rbve.tensors import read_tensors, write_tensors
 from rbve.training.batches.table import Table
 from rbve.training.measures import facts
 from rbve.training.stream import Stream
-from rbve.training.update import Member, Program, member_keys
+from rbve.training.update import Member, Program, TrainState, member_keys
 
 CHECKPOINT = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"  # the one before it, should it be damaged
@@ -35,6 +35,7 @@ _SUMS = "sums."  # opens the names of sums of metrics, in a checkpoint between t
 _INFO = {
     "job": dict, "step": int, "finished": bool, "rows": int, "rows_crc32": int,
     "evaluations": [{"*": [float]}],  # (value, n) each
+    "rows_of_intervals?": int,  # of a finished run: those before its final figures
 }  # fmt: skip
 
 
@@ -61,6 +62,10 @@ def _read_checkpoint(file: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]
     if any(len(pair) != 2 for each in info["evaluations"] for pair in each.values()):
         raise ValueError(f"{file}: damaged; an evaluation is not a value and a count")
     return arrays, info
+
+
+def _evaluations_of(info: dict[str, Any]) -> list[Figures]:
+    return [{name: (value, n) for name, (value, n) in each.items()} for each in info["evaluations"]]
 
 
 class MemberRun:
@@ -91,6 +96,7 @@ class MemberRun:
         self.sums: Any = None  # of metrics since `step`; None before the first update after it
         self.step = 0  # up to which rows are written
         self.finished = False
+        self.rows_of_intervals = 0  # without the final figures
         self.stream: Stream | None = None  # where rows stay on disk
         self.evaluations: list[Figures] = []
         self.facts = facts(dataset, job.evaluation.env, job.data)
@@ -121,39 +127,62 @@ class MemberRun:
             return
         if damage:
             raise Damaged(f"{damage[0]}; delete {self.folder} to train it from the start")
-        self.rows.keep(0)
+        if not self.extend():
+            self.rows.keep(0)
+
+    def extend(self) -> bool:
+        """Go on from a finished run of fewer updates beside this one, if all else is equal."""
+        if any((self.folder / name).exists() for name in (SNAPSHOTS, WAITING)):
+            return False  # every stage is asked for, and that run has none left
+        every = self.job.evaluation.every
+        for steps in range((self.job.steps - 1) // every * every, 0, -every):
+            shorter = self.job.varied(steps=steps)
+            folder = self.folder.parent / shorter.id
+            if not (folder / CHECKPOINT).exists() or not is_finished(folder):
+                continue
+            arrays, info = _read_checkpoint(folder / CHECKPOINT)
+            state, kept = self._state_of(arrays), info.get("rows_of_intervals")
+            if state is not None and kept is not None and int(state.diverged_at) < 0:
+                self.rows.take(folder / result_rows.FILE, kept)
+                self.state, self.step = state, info["step"]
+                self.evaluations = _evaluations_of(info)
+                self.save()
+                return True
+        return False
 
     def load(self, file: Path) -> None:
         try:
             arrays, info = _read_checkpoint(file)
         except ValueError as error:
             raise Damaged(str(error)) from None
+        state = self._state_of(arrays)
+        try:
+            job = Spec.from_json(info["job"]).id
+        except (ValueError, TypeError, AttributeError):
+            remedy = f"delete {file.parent} to train anew"
+            raise ValueError(f"{file}: of another version; {remedy}") from None
+        if job != self.job.id or state is None:  # not by its JSON: a later version has more fields
+            raise ValueError(f"{file}: belongs to another job; choose another output folder")
+        try:
+            self.rows.keep(info["rows"], info["rows_crc32"])
+        except ValueError as error:
+            raise Damaged(str(error)) from None
+        self.state, self.step, self.finished = state, info["step"], info["finished"]
+        names = [name for name in arrays if name.startswith(_SUMS)]
+        self.sums = {name.removeprefix(_SUMS): jnp.asarray(arrays[name]) for name in names} or None
+        self.evaluations = _evaluations_of(info)
+        if self.finished and not is_finished(self.folder):
+            self.policy().save(self.folder / POLICY)
+
+    def _state_of(self, arrays: dict[str, np.ndarray]) -> TrainState | None:
+        """The state that a checkpoint holds; None where it is of another network."""
         leaves, structure = jax.tree.flatten(self.state)
         loaded = [arrays.get(f"state.{k}") for k in range(len(leaves))]
         fits = all(
             leaf is not None and (leaf.shape, leaf.dtype) == (own.shape, own.dtype)
             for leaf, own in zip(loaded, leaves, strict=True)
         )
-        try:
-            job = Spec.from_json(info["job"]).id
-        except (ValueError, TypeError, AttributeError):
-            remedy = f"delete {file.parent} to train anew"
-            raise ValueError(f"{file}: of another version; {remedy}") from None
-        if job != self.job.id or not fits:  # not by its JSON: a later version has more fields
-            raise ValueError(f"{file}: belongs to another job; choose another output folder")
-        try:
-            self.rows.keep(info["rows"], info["rows_crc32"])
-        except ValueError as error:
-            raise Damaged(str(error)) from None
-        self.state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
-        self.step, self.finished = info["step"], info["finished"]
-        names = [name for name in arrays if name.startswith(_SUMS)]
-        self.sums = {name.removeprefix(_SUMS): jnp.asarray(arrays[name]) for name in names} or None
-        self.evaluations = [
-            {name: (value, n) for name, (value, n) in each.items()} for each in info["evaluations"]
-        ]
-        if self.finished and not is_finished(self.folder):
-            self.policy().save(self.folder / POLICY)
+        return jax.tree.unflatten(structure, list(map(jnp.asarray, loaded))) if fits else None
 
     def is_behind(self, until: int) -> bool:
         return int(self.state.step) < until and int(self.state.diverged_at) < 0
@@ -182,6 +211,7 @@ class MemberRun:
         judged = {} if self.held_out is None else self.held_out.figures(self.policy())
         rows += [Row(until, name, *figure) for name, figure in judged.items()]
         self.step, self.sums = until, None
+        self.rows_of_intervals = self.rows.count + len(rows)
         self.finished = until >= self.job.steps or diverged >= 0
         if diverged >= 0:
             rows.append(Row(until, "diverged_at", float(diverged), 1))
@@ -216,6 +246,7 @@ class MemberRun:
             "rows": self.rows.count,
             "rows_crc32": self.rows.crc,
             "evaluations": self.evaluations,
+            **({"rows_of_intervals": self.rows_of_intervals} if self.finished else {}),
         }
         file = self.folder / CHECKPOINT
         if file.exists():  # killed before the next line, the run goes on from the previous one

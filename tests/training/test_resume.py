@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
+from support.run_folders import assert_same_folder
 from support.tiers import fast_and_slow
 
 from rbve import algorithms, rows
 from rbve.data import Dataset
 from rbve.spec import Spec
 from rbve.tensors import read_tensors
-from rbve.training.run import CHECKPOINT, POLICY, Progress, is_finished, train_members
+from rbve.training.run import CHECKPOINT, Progress, is_finished, train_members
 from rbve.training.update import DRAWS
 
 STEPS, EVERY, PERIOD = 300, 70, 45
@@ -34,18 +34,6 @@ def stop_at(step: int) -> Callable[[Progress], None]:
             raise Stopped
 
     return on_progress
-
-
-def assert_same_folder(one: Path, other: Path) -> None:
-    for name in (CHECKPOINT, POLICY):
-        tensors, info = read_tensors(one / name)
-        others, other_info = read_tensors(other / name)
-        assert info == other_info, name
-        assert tensors.keys() == others.keys()
-        for key, value in tensors.items():
-            assert value.dtype == others[key].dtype
-            np.testing.assert_array_equal(value, others[key], err_msg=f"{name} {key}")
-    assert (one / rows.FILE).read_bytes() == (other / rows.FILE).read_bytes()
 
 
 def test_the_fast_tier_has_every_head_and_target() -> None:
