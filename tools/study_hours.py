@@ -4,8 +4,8 @@ python tools/study_hours.py NAME [--scale desk] [--updates 200] [--work FOLDER]
 
 Makes the quick scale's first recording of the experiment's first environment, trains each method
 there for four times so many updates, and takes the CPU time from the end of the first quarter on,
-so that compilation is left out. Runs three times as long are counted. Recording and evaluation are
-not.
+so that compilation is left out. Runs three times as long are counted, beyond their first third,
+which is an ordinary run. Recording and evaluation are not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def updates(experiment: Experiment, method: Method, scale: Scale) -> int:
     """Of one method, in all its runs of the scale."""
     settings = len(method.sweep[: scale.settings])
     ordinary = len(experiment.data) * scale.datasets * settings
-    return scale.steps * (ordinary + scale.longer * len(experiment.data))
+    beyond = max(0, scale.longer - 1)  # of a longer run, which goes on from its ordinary one
+    return scale.steps * (ordinary + beyond * len(experiment.data))
 
 
 def seconds(job: Spec, count: int, work: Path) -> float:
