@@ -26,12 +26,10 @@ from rbve.evaluation import exact
 from rbve.files import write_json
 from rbve.off_policy.behaviour import Source, behaviour_of
 from rbve.off_policy.case import OpeCase
-from rbve.off_policy.fits import FitPlan, Fits, fit_values
+from rbve.off_policy.fits import FitPlan, Fits, at_once, fit_values
 from rbve.off_policy.judge import OpePlan, OpeResult, judge
 from rbve.off_policy.log import DecisionLog
 from rbve.off_policy.rule import ranked_judgements
-
-ROWS = 5_000_000  # of all policies that are judged at a time
 
 
 def policies(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -139,13 +137,10 @@ def judged(
     plan: OpePlan,
     sources: Sequence[Source],
 ) -> dict[Source, tuple[OpeResult, np.ndarray]]:
-    """By source of propensities, every policy's judgement and TD error; some at a time, since
-    probabilities and values of every row are held for each."""
+    """By source of propensities, every policy's judgement and TD error."""
     behaviours = {source: behaviour_of(log, plan.fit, source) for source in sources}
     found: dict[Source, tuple[OpeResult, np.ndarray]] = {}
-    count = max(1, ROWS // len(log.dataset.action))
-    every = list(tables)
-    for names in (every[k : k + count] for k in range(0, len(every), count)):
+    for names in at_once(log, list(tables)):
         on_rows = {name: tables[name][state] for name in names}
         fits = fit_values(log, list(on_rows.values()), plan.fit)
         errors = td_errors(log, on_rows.values(), fits)

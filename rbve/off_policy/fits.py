@@ -25,6 +25,7 @@ from rbve.training.batches import row_bytes
 from rbve.training.run import POLICY, Progress
 
 _AT_ONCE = 1 << 29  # bytes of the data of fits that are made together
+_HELD = 1 << 31  # bytes of probabilities and values of policies that are judged together
 _ROWS_A_STEP = 32  # of a batch of 128: in a fit every row is drawn four times, or it is left out
 _FQE, _REGRESSION = "_fqe", "_regression"  # files of rbve/algorithms that only fits use
 
@@ -82,6 +83,14 @@ class Rest(NamedTuple):
 
     log: DecisionLog
     policies: Iterable[np.ndarray]  # (R, A) of its rows, one per policy, made as they are read
+
+
+def at_once(log: DecisionLog, names: Sequence[str]) -> Iterator[list[str]]:
+    """Parts of the names: probabilities and values of every row of so many policies are held
+    together, and not of all."""
+    held = 2 * 8 * len(log.dataset.action) * log.dataset.num_actions
+    count = max(1, _HELD // held)
+    return (list(names[k : k + count]) for k in range(0, len(names), count))
 
 
 def fold_of(episodes: int, folds: int, seed: int) -> np.ndarray:

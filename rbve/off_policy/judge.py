@@ -76,7 +76,6 @@ class OpeResult:
     notes: tuple[str, ...]
     returns: np.ndarray = field(repr=False)  # (E,) of the behaviour
     log: DecisionLog = field(repr=False)  # the episodes that judged
-    fits: Mapping[str, Fits] = field(repr=False)
     values: Mapping[str, ValueCheck] = field(default_factory=dict)  # of policies that have them
     groups: tuple[Subgroup, ...] = ()
     by: str = ""  # the column of the groups
@@ -150,7 +149,6 @@ def judge(
         notes=(*log.notes, *_few_events(returns)),
         returns=returns,
         log=log,
-        fits=fits,
     )
 
 

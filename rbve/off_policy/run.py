@@ -1,6 +1,6 @@
 """From policies of any kind and a log to a judgement: targets, held-out episodes, fits, groups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,14 +12,15 @@ from rbve.data.manifest import IN_MEMORY
 from rbve.off_policy import intervals
 from rbve.off_policy.behaviour import behaviour_of
 from rbve.off_policy.bellman import bellman_errors
-from rbve.off_policy.fits import Fits, Rest, fit_values
+from rbve.off_policy.fits import Fits, Rest, at_once, fit_values
 from rbve.off_policy.groups import Subgroup, check_column, groups_by
-from rbve.off_policy.judge import OpePlan, OpeResult, every_row, judge
+from rbve.off_policy.judge import OpePlan, OpeResult, PolicyJudgement, every_row, judge
 from rbve.off_policy.log import DecisionLog
 from rbve.off_policy.targets import Deployment, probabilities
 from rbve.off_policy.values import ValueCheck, check_values
 from rbve.parts import DataRef
 from rbve.policy import Policy
+from rbve.policy.outputs import check_fit
 from rbve.training.run import Progress
 
 Target = Policy | np.ndarray | Callable[..., Any]
@@ -68,22 +69,28 @@ def answer(
     log, rest = _split(dataset, question, policies)
     if question.by is not None:
         check_column(log, question.by)  # before hours of fits
-    tables = {name: _table(question, name, dataset, log) for name in question.targets}
+    for name, target in question.targets.items():  # before hours of fits, too
+        if isinstance(target, Policy):
+            check_fit(target, log.dataset)
+        else:
+            _table(question, name, dataset, log)
     own = {name: plan.fit.suited_to(policy) for name, policy in policies.items()}
     first = max(own.values(), key=lambda each: each.memory, default=plan.fit)
     behaviour = behaviour_of(log, first, plan.propensities, on_progress)
-    fits: dict[str, Fits] = {}
-    for each in dict.fromkeys([own.get(name, first) for name in tables]):  # one kind of network
-        names = [name for name in tables if own.get(name, first) == each]
-        others = None
-        if rest is not None:
-            others = Rest(rest, (_table(question, name, dataset, rest) for name in names))
-        fitted = fit_values(log, [tables[name] for name in names], each, on_progress, others)
-        fits |= dict(zip(names, fitted, strict=True))
     beyond = None
     if log.cut.any():
         [beyond] = fit_values(log, [every_row(log, behaviour)], first, on_progress)
-    result = judge(log, tables, fits, behaviour, plan, beyond)
+    judged: dict[str, PolicyJudgement] = {}
+    for each in dict.fromkeys([own.get(name, first) for name in question.targets]):
+        alike = [name for name in question.targets if own.get(name, first) == each]
+        for names in at_once(log, alike):
+            tables = {name: _table(question, name, dataset, log) for name in names}
+            others = _rest(question, names, dataset, rest)
+            found = fit_values(log, list(tables.values()), each, on_progress, others)
+            fits = dict(zip(names, found, strict=True))
+            result = judge(log, tables, fits, behaviour, plan, beyond)
+            judged |= {one.policy: one for one in result.judgements}
+    result = replace(result, judgements=tuple(judged[name] for name in question.targets))
     checks: dict[str, ValueCheck] = {
         name: check_values(policy, log, question.acting) for name, policy in policies.items()
         if policy.algorithm.values
@@ -105,6 +112,30 @@ def answer(
         bellman_errors=errors,
         acting=question.acting.words if policies else "",
     )
+
+
+def fit_of(
+    name: str,
+    dataset: Dataset,
+    question: Question,
+    plan: OpePlan,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Fits:
+    """That of one policy among the targets; read again where the plan keeps fits."""
+    policies = {key: each for key, each in question.targets.items() if isinstance(each, Policy)}
+    log, rest = _split(dataset, question, policies)
+    own = plan.fit.suited_to(policies[name])
+    table = _table(question, name, dataset, log)
+    [fit] = fit_values(log, [table], own, on_progress, _rest(question, [name], dataset, rest))
+    return fit
+
+
+def _rest(
+    question: Question, names: Sequence[str], dataset: Dataset, rest: DecisionLog | None
+) -> Rest | None:
+    if rest is None:
+        return None
+    return Rest(rest, (_table(question, name, dataset, rest) for name in names))
 
 
 def check_choice(dataset: Dataset) -> None:

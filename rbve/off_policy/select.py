@@ -21,7 +21,7 @@ from rbve.off_policy.judge import OpePlan, OpeResult
 from rbve.off_policy.log import DecisionLog
 from rbve.off_policy.options import SelectOptions
 from rbve.off_policy.rule import Recommendation, recommend
-from rbve.off_policy.run import GAMMA, Question, answer
+from rbve.off_policy.run import GAMMA, Question, answer, fit_of
 from rbve.off_policy.targets import Deployment
 from rbve.policy import Policy
 from rbve.rows import FILE
@@ -155,7 +155,6 @@ def select(
     advice = recommend(result)
     name = advice.policy or advice.ranking[0]
     policy = policies[name]
-    details = details_of(
-        policy, result.log, result.propensities, result.fits[name], options.seed, options.by
-    )
+    fits = fit_of(name, dataset, question, plan, on_progress)
+    details = details_of(policy, result.log, result.propensities, fits, options.seed, options.by)
     return Selection(result, advice, policies, files, details)

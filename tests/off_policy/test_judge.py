@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from support.ope import (
 )
 
 from rbve.off_policy import estimators
+from rbve.off_policy import fits as fits_module
 from rbve.off_policy import run as run_module
 from rbve.off_policy.behaviour import BehaviourPolicy
-from rbve.off_policy.fits import Fits
+from rbve.off_policy.fits import FitPlan, Fits, fit_values
 from rbve.off_policy.judge import OpePlan, OpeResult, judge
 from rbve.off_policy.log import DecisionLog
 from rbve.off_policy.run import Question, answer
@@ -28,6 +30,7 @@ from rbve.off_policy.run import Question, answer
 MADE = process(1, ends=0.25, limit=4)
 LOG = DecisionLog.of(record(MADE, 4000), MADE.gamma)
 STATE = state_of(LOG.dataset)
+HALF = (MADE.policy + MADE.behaviour) / 2
 BEHAVIOUR_VALUE = float(MADE.start @ (MADE.behaviour * MADE.q_of(MADE.behaviour)).sum(axis=1))
 
 
@@ -87,13 +90,13 @@ def test_beyond_a_cut_the_behaviour_acts_by_what_it_sees_there(
 
     def fit_values(log: DecisionLog, policies: list[np.ndarray], *rest: object) -> list[Fits]:
         tables.extend(policies)
-        return [fits_of(MADE, MADE.behaviour if len(tables) == 2 else MADE.policy)]
+        return [fits_of(MADE, MADE.behaviour if len(tables) == 1 else MADE.policy)]
 
     monkeypatch.setattr(run_module, "behaviour_of", lambda *args: known)
     monkeypatch.setattr(run_module, "fit_values", fit_values)
     question = Question({"new": MADE.policy[STATE]}, gamma=MADE.gamma)
     found = answer(LOG.dataset, question, OpePlan())
-    np.testing.assert_array_equal(tables[1], MADE.behaviour[STATE])
+    np.testing.assert_array_equal(tables[0], MADE.behaviour[STATE])
     low, high = found.behaviour_interval
     assert abs(found.behaviour - BEHAVIOUR_VALUE) < high - low
 
@@ -194,7 +197,7 @@ def test_fragments_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a table stay with their episodes."""
     complete = np.ones(LOG.episodes, bool)
     complete[3] = False
-    part = replace(LOG.dataset, complete=complete)
+    part = replace(LOG.dataset, complete=complete, terminated=np.ones(LOG.episodes, bool))
     seen: list[np.ndarray] = []
 
     def fit_values(log: DecisionLog, policies: list[np.ndarray], *rest: object) -> list[Fits]:
@@ -207,3 +210,32 @@ def test_fragments_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         answer(part, Question({"new": MADE.policy[STATE]}, gamma=MADE.gamma), OpePlan())
     rows = np.repeat(complete, np.diff(part.offsets))
     np.testing.assert_allclose(seen[0], MADE.policy[STATE][rows], rtol=1e-12)
+
+
+def test_judging_in_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large logs hold the probabilities and values of a few policies at a time."""
+    tables = {"new": MADE.policy[STATE], "same": MADE.behaviour[STATE], "half": HALF[STATE]}
+    question = Question(tables, gamma=MADE.gamma)
+    plan = OpePlan(fit=FitPlan(steps=60, hidden=(8,)))
+    together = answer(LOG.dataset, question, plan)
+    held: list[int] = []
+
+    def counted(log: DecisionLog, policies: list[np.ndarray], *rest: Any) -> list[Fits]:
+        held.append(len(policies))
+        return fit_values(log, policies, *rest)
+
+    monkeypatch.setattr(run_module, "fit_values", counted)
+    monkeypatch.setattr(fits_module, "_HELD", 2 * 2 * 8 * LOG.dataset.legal.size)  # type: ignore[union-attr]
+    parted = answer(LOG.dataset, question, plan)
+    assert held == [1, 2, 1]  # what follows cuts, then the policies
+    assert parted.judgements == together.judgements
+    for one, other in zip(parted.judgements, together.judgements, strict=True):
+        for mine, its in zip(one.estimates, other.estimates, strict=True):
+            np.testing.assert_array_equal(mine.influence, its.influence)
+
+
+def test_all_policies_are_checked_before_any_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "behaviour_of", lambda *args: pytest.fail("a fit was made"))
+    tables = {"new": MADE.policy[STATE], "wrong": 2 * MADE.policy[STATE]}
+    with pytest.raises(ValueError, match="probabilities sum to 2, not 1"):
+        answer(LOG.dataset, Question(tables, gamma=MADE.gamma), OpePlan())
