@@ -2,11 +2,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+READY_DOCS := $(VENV)/.ready-docs
 
 # Two workers; tests that were skipped are listed with the reason.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
-.PHONY: demo test test-slow coverage lint bench results clean
+.PHONY: demo test test-slow coverage lint docs bench results clean
 
 demo: $(READY)
 	$(BIN)/rbve demo --out demo
@@ -29,6 +30,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site, in docs/_build/html: every cell is run, warnings are errors, links inside are checked.
+docs: $(READY_DOCS)
+	$(BIN)/python tools/docs_site.py
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python tools/docs_links.py docs/_build/html
+
 results: $(READY)
 	$(BIN)/rbve report results --out results/index.html
 	$(BIN)/python tools/readme_results.py
@@ -41,5 +48,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 
+$(READY_DOCS): $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	touch $(READY_DOCS)
+
 clean:
-	rm -rf $(VENV) build *.egg-info demo .coverage .coverage.json
+	rm -rf $(VENV) build *.egg-info demo docs/_build docs/generated .coverage .coverage.json

@@ -97,7 +97,7 @@ def predict(
         rows: File with the columns that the policy takes.
         out: Parquet file to write.
         keep: Columns of `rows` that are carried through; None = all.
-        legal: Column of legal actions, or a prefix as in "legal:*".
+        legal: Column of legal actions, or a prefix as in `legal:*`.
         values: Also write the value of every action.
         on_error: "stop" at a row that is none, or "skip" it.
         prefix: Of the names of the columns that are added.

@@ -1,0 +1,41 @@
+"""What cells of the documentation may use: %load_ext docs_cells.
+
+    %%sh 0 3
+    rbve inspect data/visits
+
+runs lines in bash and shows what they print; an exit code other than those named fails the build.
+Pages show such a cell without its first line (docs/conf.py). The folder of the cells gets the
+repository's examples and the fetched data, by their names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import warnings
+from pathlib import Path
+from typing import Any
+
+HERE = Path(os.environ["RBVE_DOCS"])
+FETCHED = HERE / "_build" / "fetched"
+# Of terminals: colours, and lines that later ones overwrite.
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[^\n]*\r(?!\n)")
+
+
+def sh(line: str, cell: str) -> None:
+    """Run a cell in bash, which stops at the first line that fails."""
+    allowed = [int(each) for each in line.split()] or [0]
+    command = ["bash", "-e", "-o", "pipefail", "-c", cell]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(_ESCAPES.sub("", done.stdout).rstrip())
+    if done.returncode not in allowed:
+        raise RuntimeError(f"exit code {done.returncode}, where {allowed} were expected")
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    ipython.register_magic_function(sh, "cell")
+    for name, place in {"examples": HERE.parent / "examples", "fetched": FETCHED}.items():
+        if place.exists() and not Path(name).exists():
+            Path(name).symlink_to(place)
