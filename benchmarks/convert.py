@@ -50,12 +50,13 @@ def make(path: Path, rows: int, length: int) -> None:
         writer.close()
 
 
-def bound(path: Path) -> float:
-    start = time.perf_counter()
+def bound(path: Path) -> tuple[float, float]:
+    """Seconds, and of CPU."""
+    start, cpu = time.perf_counter(), time.process_time()
     with pq.ParquetFile(path, pre_buffer=False) as file:
         for _ in file.iter_batches(1 << 16, use_threads=False):
             pass
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - cpu
 
 
 def convert(source: Path, target: Path) -> None:
@@ -63,6 +64,9 @@ def convert(source: Path, target: Path) -> None:
     from rbve.data import write
     from rbve.data.formats import read
 
+    small = target.with_name("small")  # what is imported on first use is not time per row
+    make(small.with_suffix(".parquet"), 1000, 100)
+    write(read(small.with_suffix(".parquet")), small)
     start, cpu = time.perf_counter(), time.process_time()
     write(read(source), target)
     print(
@@ -80,7 +84,7 @@ def measure(rows: int, length: int, folder: Path | None) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         source, target = Path(name) / "log.parquet", Path(name) / "store"
         make(source, rows, length)
-        fastest = min(bound(source) for _ in range(3))
+        wall, cpu = map(min, zip(*(bound(source) for _ in range(3)), strict=True))
         run = subprocess.run(
             [sys.executable, __file__, CHILD, str(source), str(target)],
             capture_output=True,
@@ -93,7 +97,8 @@ def measure(rows: int, length: int, folder: Path | None) -> dict[str, float]:
         "rows a second": rows / figures["seconds"],
         "rows a CPU second": rows / figures["cpu"],
         "peak memory, MB": figures["peak"] / 1e6,
-        "times the bound": figures["seconds"] / fastest,
+        "times the bound": figures["seconds"] / wall,
+        "by CPU time": figures["cpu"] / cpu,
     }
 
 

@@ -70,6 +70,8 @@ def faults(dataset: Any) -> Iterator[_Fault]:
             values = np.asarray(column).reshape(rows, -1)
             named = name == "observation" and dataset.features is not None
             finite = dataset.features.accepts(values) if named else is_finite32(values)
+            if finite.all():
+                continue
             wrong = ~finite.all(axis=1)
             for row in np.flatnonzero(wrong)[:1]:
                 what = _not_finite(dataset, values[row], finite[row])

@@ -145,8 +145,8 @@ class Features:
 
     def accepts(self, raw: np.ndarray) -> np.ndarray:
         """(N, columns) bool, which values are finite, or missing where that is allowed."""
-        allowed = np.array([column.missing != "error" for column in self.columns])
-        return is_finite32(raw) | (np.isnan(raw) & allowed)
+        allowed, finite = [column.missing != "error" for column in self.columns], is_finite32(raw)
+        return finite | (np.isnan(raw) & np.array(allowed)) if any(allowed) else finite
 
     def rows(self, entries: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> np.ndarray:
         """(N, columns) from rows of the log, given by column name."""

@@ -41,9 +41,10 @@ class StoreWriter:
         overwrite: bool = False,
         features: Features | None = None,
         where: Path | None = None,  # opens messages, where it is another than the path
+        grows: bool = True,  # each append is on disk when it returns; else all at finish()
     ) -> None:
         self.path = Path(path)
-        self.where = where or self.path
+        self.where, self.grows = where or self.path, grows
         manifests.check_provenance(provenance or {}, f"{self.where}")
         refuse_to_replace(self.path, overwrite, _holds_dataset, _strangers)
         if _holds_dataset(self.path):
@@ -96,7 +97,8 @@ class StoreWriter:
             "rows": self.manifest["rows"] + len(added["action"]),
             "columns": {name: self._append_column(name, values) for name, values in added.items()},
         }
-        write_json(self.path / MANIFEST, manifest)
+        if self.grows:
+            write_json(self.path / MANIFEST, manifest)
         self.manifest = manifest
 
     def _append_column(self, name: str, values: np.ndarray) -> dict[str, Any]:
@@ -108,14 +110,15 @@ class StoreWriter:
             "count": 0,
             "crc32": 0,
         }
-        data = np.ascontiguousarray(values, dtype=column["dtype"]).tobytes()
+        data = np.ascontiguousarray(values, dtype=column["dtype"]).reshape(-1).view(np.uint8).data
         with open(self.path / column["file"], "r+b" if known else "wb") as file:
             # Bytes of an append that was never counted are overwritten.
             file.seek(column["count"] * row_bytes(column))
             file.truncate()
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if self.grows:
+                file.flush()
+                os.fsync(file.fileno())
         return {
             **column,
             "count": column["count"] + len(values),
@@ -124,6 +127,9 @@ class StoreWriter:
 
     def finish(self) -> None:
         """Say that the recording went to its planned end."""
+        for column in () if self.grows else self.manifest["columns"].values():
+            with open(self.path / column["file"], "rb") as file:
+                os.fsync(file.fileno())
         self.manifest["finished"] = True
         write_json(self.path / MANIFEST, self.manifest)
 
@@ -199,7 +205,7 @@ def write_parts(source: Source, folder: Path, where: Path) -> StoreWriter:
     for part in source.parts:
         if writer is None:
             facts = (part.actions, part.provenance)
-            writer = StoreWriter(folder, *facts, features=part.features, where=where)
+            writer = StoreWriter(folder, *facts, False, part.features, where, grows=False)
         writer.extend(part)
     if writer is None:
         raise ValueError(f"{where}: not written, since there is no episode to write")

@@ -23,10 +23,11 @@ from rbve.data.logs.columns import Chunks, Runs, comparable, shown
 from rbve.data.logs.resolve import Log, Resolver, refuse_types
 from rbve.data.logs.roles import Chunk, LogOptions, Reading, Roles
 from rbve.data.logs.survey import Survey
-from rbve.data.source import PART_BYTES, Report, Source
+from rbve.data.source import Report, Source
 
 __all__ = ["LogOptions", "read_log"]
 
+PART_BYTES = 1 << 23  # of a part, about: what is done with its columns stays in the cache
 _ROW_BYTES = 64  # of a row beside its observation and mask, while it is worked on
 _Table = tuple[Chunk, int, bool]  # whole episodes, number of their first row, whether they are last
 

@@ -239,9 +239,10 @@ class Builder:
         if not pa.types.is_integer(kind):
             return
         steps = times[1:] - times[:-1]
-        if len(self._steps) < 10:
-            self._steps |= set(np.unique(steps[pair])[:10].tolist())
         odd = np.append(False, pair & (steps != 1))
+        if len(self._steps) < 10:
+            ones = {1} if (pair & ~odd[1:]).any() else set()
+            self._steps |= ones | set(np.unique(steps[odd[1:]])[:10].tolist())
         if odd.any() and not self._odd_steps:
             self._odd_row = first + int(np.argmax(odd))
         self._odd_steps += int(odd.sum())

@@ -35,6 +35,8 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def present(column: pa.Array) -> np.ndarray:
+    if not column.null_count:
+        return np.ones(len(column), bool)
     return column.is_valid().to_numpy(zero_copy_only=False)
 
 
@@ -47,8 +49,10 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         column = column.cast(pa.uint8())
     if pa.types.is_temporal(column.type):
         column = _ticks(column)
-    cells = column.fill_null(0).to_numpy(zero_copy_only=False)
-    return cells, present(column) & ~np.isnan(cells)
+    known = present(column)
+    # Without a gap the values are seen where they lie.
+    cells = (column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False)
+    return cells, known & ~np.isnan(cells) if cells.dtype.kind == "f" else known
 
 
 def _ticks(column: pa.Array) -> pa.Array:
@@ -142,6 +146,11 @@ class Runs:
 
     def starts(self, column: pa.Array) -> np.ndarray:
         """(N,) bool, which rows begin a run of equal values."""
+        if pa.types.is_integer(column.type) and not column.null_count and len(column):
+            cells = column.to_numpy()
+            first = self._last is None or self._last.as_py() != int(cells[0])
+            self._last = column[-1]
+            return np.append(first, cells[1:] != cells[:-1])
         before = [] if self._last is None else [pa.array([self._last.as_py()], column.type)]
         column = pc.fill_null_forward(pa.concat_arrays([*before, column]))
         changed = pc.not_equal(column[1:], column[:-1]).fill_null(True)

@@ -25,6 +25,7 @@ from rbve.data.source import Report
 _MAX_ACTIONS = 4096  # inferred ones; more can be declared
 _EXACT = 2.0**53  # whole numbers beyond it are not all float64
 _MAX_CATEGORIES = 1000
+_SINGLE = (np.float32, np.float16, np.int16, np.uint16, np.int8, np.uint8)  # float32 holds them
 MAX_RARE = 100_000  # names counted to find out which are rare
 
 
@@ -42,23 +43,24 @@ class Numbers:
 
     def add(self, column: pa.Array) -> None:
         cells, known = numbers(column)
-        wide = cells.astype(np.float64)
-        finite = known & np.isfinite(wide)
-        self.gaps |= not finite.all()
-        wide = wide[finite]
-        if not len(wide):
+        finite = known & np.isfinite(cells) if cells.dtype.kind == "f" else known
+        if not finite.all():
+            self.gaps, cells = True, cells[finite]
+        if not len(cells):
             return
+        self.low = min(self.low, float(cells.min()))
+        self.high = max(self.high, float(cells.max()))
+        wide = cells.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
+            if self.single and cells.dtype not in _SINGLE:
+                self.single = bool((wide.astype(np.float32) == wide).all())
             mean = float(wide.mean())
-            squares = float(np.square(wide - mean).sum())
+            squares = float(np.square(wide - mean, out=wide).sum())
             total = self.count + len(wide)
             apart = mean - self.mean
             self.squares += squares + apart * apart * self.count * len(wide) / total
             self.mean += apart * len(wide) / total
-            self.single &= bool((wide.astype(np.float32) == wide).all())
         self.count = total
-        self.low = min(self.low, float(wide.min()))
-        self.high = max(self.high, float(wide.max()))
 
     @property
     def largest(self) -> float:
