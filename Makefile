@@ -32,6 +32,7 @@ lint: $(READY)
 
 # The site, in docs/_build/html: every cell is run, warnings are errors, links inside are checked.
 docs: $(READY_DOCS)
+	$(BIN)/python tools/docs_data.py
 	$(BIN)/python tools/docs_site.py
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python tools/docs_links.py docs/_build/html

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -31,7 +32,7 @@ default_role = "code"  # docstrings write `name`, as Markdown does
 
 html_theme = "furo"
 html_title = f"rbve {__version__}"
-html_static_path = ["_static"]
+html_static_path = ["_static", "generated/static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
@@ -95,6 +96,14 @@ def show_commands(app: Sphinx, doctree: nodes.document) -> None:
             block.replace_self(shown)
 
 
+def add_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Vega, a large script, where something is drawn."""
+    if 'class="vega-figure"' in context.get("body", ""):
+        app.add_js_file("vega.js")
+        app.add_js_file("figures.js")
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", add_scripts)
     app.connect("source-read", link_to_pages)
     app.connect("doctree-read", show_commands)

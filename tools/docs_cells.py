@@ -10,12 +10,15 @@ repository's examples and the fetched data, by their names.
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
 import warnings
 from pathlib import Path
 from typing import Any
+
+from rbve.report import render
 
 HERE = Path(os.environ["RBVE_DOCS"])
 FETCHED = HERE / "_build" / "fetched"
@@ -33,9 +36,25 @@ def sh(line: str, cell: str) -> None:
         raise RuntimeError(f"exit code {done.returncode}, where {allowed} were expected")
 
 
+class Chart:
+    """A Vega-Lite specification, which the page draws; last in a cell, it is shown."""
+
+    def __init__(self, spec: dict[str, Any], words: str) -> None:
+        self.spec, self.words = spec, words
+
+    def _repr_html_(self) -> str:
+        text = render.embedded(self.spec)
+        return (
+            f'<div class="vega-figure" role="img" aria-label="{html.escape(self.words)}">'
+            f'<script type="application/json">{text}</script><div class="drawing"></div>'
+            f"<noscript>{html.escape(self.words)} (drawn by a script)</noscript></div>"
+        )
+
+
 def load_ipython_extension(ipython: Any) -> None:
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     ipython.register_magic_function(sh, "cell")
+    ipython.push({"Chart": Chart})
     for name, place in {"examples": HERE.parent / "examples", "fetched": FETCHED}.items():
         if place.exists() and not Path(name).exists():
             Path(name).symlink_to(place)
