@@ -21,6 +21,7 @@ from rbve.policy import Policy
 from rbve.report import write_report
 from rbve.report.statistics import student_interval
 from rbve.spec import Spec
+from rbve.sweep.cluster import Cluster, on_cluster
 from rbve.sweep.config import SweepConfig, read_config
 from rbve.sweep.grid import evaluation_env, identified
 from rbve.sweep.run import run_jobs
@@ -151,6 +152,7 @@ def train(
     spec: Mapping[str, Any] | None = None,
     columns: Mapping[str, Any] | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    cluster: str | Cluster | None = None,
     **keywords: Any,
 ) -> Policy:
     """Train one policy.
@@ -165,6 +167,8 @@ def train(
         columns: Of a data frame: which column is what, as rbve.convert takes it, such as
             {"episode": "visit", "action": "treatment"}.
         on_progress: Called after every evaluation.
+        cluster: A Ray cluster to train on: "local", "auto", "HOST:PORT" of its head, or a
+            rbve.sweep.cluster.Cluster, which asks for accelerators too. It takes data by path.
         **keywords: Fields of rbve.spec.Spec by name (steps, env, seed, gamma, hidden, memory, ...:
             the flags of `rbve train`) and settings of the algorithm (lam=0.5, filter="none").
             None = the default. Keywords go first, then `spec`, the file and the preset.
@@ -204,7 +208,9 @@ def train(
     for note in [*missing, *notes(path, opened, [job])]:
         warnings.warn(note, stacklevel=2)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = run_jobs([job], Path(out or scratch), on_progress, held)[0]
+        folder = run_jobs(
+            [job], Path(out or scratch), on_progress, held, cluster=on_cluster(cluster)
+        )[0]
         for run in rows.find([folder]):
             for words in run_warnings(algorithm, run):
                 warnings.warn(words, stacklevel=2)

@@ -19,6 +19,7 @@ from rbve.off_policy.targets import Deployment
 from rbve.policy import Policy
 from rbve.policy.file import policy_file
 from rbve.report import card
+from rbve.sweep.cluster import Cluster, on_cluster
 from rbve.training.run import POLICY, Progress
 
 __all__ = ["ope", "select"]
@@ -94,6 +95,7 @@ def select(
     out: str | Path,
     *,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    cluster: str | Cluster | None = None,
     **options: Any,
 ) -> Selection:
     """Audit a log, train candidates, judge them and their checkpoints, recommend.
@@ -103,6 +105,7 @@ def select(
         out: Folder for runs, fits, `card.html` and, if one is recommended, `policy.safetensors`; an
             interrupted call resumes there.
         on_progress: Called as training and fits go on.
+        cluster: A Ray cluster on which candidates train, as rbve.train takes it; fits stay here.
         **options: Fields of rbve.off_policy.options.SelectOptions, the flags of `rbve select`:
             algorithm, steps, checkpoints, holdout, gamma, ...
 
@@ -124,7 +127,7 @@ def select(
             f"{data}: the audit says not to train on this log ({names}); `rbve inspect {data}` "
             "says what to do about it"
         )
-    chosen = selecting(Path(data), dataset, known, Path(out), on_progress)
+    chosen = selecting(Path(data), dataset, known, Path(out), on_progress, on_cluster(cluster))
     card.write(chosen, checked, str(data), Path(out) / "card.html")
     if chosen.recommendation.decision == "deploy":
         chosen.policies[str(chosen.recommendation.policy)].save(Path(out) / POLICY)

@@ -23,6 +23,10 @@ SETTLED = 10.0  # seconds after which a file that was just made is surely locked
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of renameat2(2)
 
 
+class InUse(ValueError):
+    """Another process writes it."""
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside the target, then rename onto it: readers see the old file or the new one.
 
@@ -52,6 +56,14 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def append_json(path: Path, content: Any) -> None:
+    """A line more in a file that grows."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(content) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_json(path: Path) -> Any:
@@ -135,7 +147,7 @@ def _lock_handle(file: Path, path: Path, flags: int) -> int:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
-            raise ValueError(
+            raise InUse(
                 f"{path}: is being written by another process; wait for it, end it, or choose "
                 "another path"
             ) from None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import arg
 
 from rbve import envs
+from rbve.sweep.cluster import Cluster
 from rbve.sweep.executors import EXECUTORS
 
 _ENVS = ", ".join([*envs.names(), *(f"{each}:ID" for each in envs.ADAPTERS)])
@@ -23,6 +24,14 @@ EnvName = Annotated[str, arg(help=f"Environment: {_ENVS}; {_OWN}.", metavar="ENV
 AlgorithmFile = Annotated[Path | None, arg(help=_FILE, metavar="FILE")]
 Legal = Annotated[Literal["all"] | None, arg(help=_LEGAL)]
 ExecutorName = Annotated[str, arg(help=f"Where members train: {_WHERE}.", metavar="NAME")]
+_CLUSTER = (
+    "Train on a Ray cluster: local (the cores of this machine), auto (the cluster that runs here) "
+    "or HOST:PORT of its head; --out must lie on a file system that all nodes share. Run the same "
+    "command again after a fault. docs/clusters.md tells more."
+)
+_GPUS = "With --cluster: accelerators that each task asks for, a share of one or several."
+ClusterName = Annotated[str | None, arg(help=_CLUSTER, metavar="WHERE")]
+Gpus = Annotated[float, arg(help=_GPUS, metavar="N")]
 Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]
 
 
@@ -31,6 +40,15 @@ def find_modules_here(env: str | None) -> None:
     kind, *rest = (env or "").split(":")
     if kind == "gymnasium" and len(rest) > 1 and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+
+
+def cluster_of(where: str | None, gpus: float, on_status: Any) -> Cluster | None:
+    """What --cluster and --gpus ask for."""
+    if where is None and gpus:
+        raise ValueError("--gpus is of a cluster; add --cluster auto, or leave it out")
+    if gpus < 0:
+        raise ValueError(f"--gpus is a number of accelerators, 0 or more; got {gpus:g}")
+    return None if where is None else Cluster(where, gpus, on_status)
 
 
 def need_one(name: str, values: Sequence[Any]) -> None:

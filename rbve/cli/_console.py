@@ -29,6 +29,7 @@ class Log:
         self._began = self._said = clock()
         self._first: tuple[float, float] | None = None  # report: when, and how much was done
         self._lock = threading.Lock()
+        self._where, self._retried = "", 0  # of a cluster
 
     def reach(self, done: int, total: int) -> None:
         """Say how far it is, where the total shows only as work goes on."""
@@ -48,6 +49,18 @@ class Log:
         every = progress.job.evaluation.every
         done = progress.step - (progress.step - 1) // every * every
         self.advance(done, progress.metrics.get("return"))
+
+    def cluster(self, status: Any) -> None:
+        """Say how a cluster is doing."""
+        alive = [node for node in status.nodes if node.alive]
+        tasks = sum(node.tasks for node in alive)
+        words = f"{len(alive)} node{'s' * (len(alive) != 1)}, {tasks} task{'s' * (tasks != 1)}"
+        with self._lock:
+            if status.retried > self._retried:
+                self._retried = status.retried
+                tell(f"note: tried again: {status.reason}")
+            self._where = words
+            self._show("", self._clock())
 
     def _left(self, now: float) -> float | None:
         """Seconds left, by what was done since the first report, or by all if that is a good part.
@@ -77,6 +90,7 @@ class Log:
             f"{share:.0%}" if share else "",
             f"{(now - self._began) / 60:.0f} min",
             "" if left is None else f"{left / 60:.0f} min left",
+            self._where,
             latest,
         )
         with suppress(OSError):  # nobody reads it; the work goes on
@@ -90,6 +104,10 @@ class Line(Log):
         super().__init__(what, total)
         self._progress = progress
         self._task = progress.add_task(what, total=total, latest="", left="")
+
+    def cluster(self, status: Any) -> None:
+        super().cluster(status)
+        self._progress.show(status)
 
     def _show(self, latest: str, now: float) -> None:
         left = self._left(now)
@@ -121,8 +139,37 @@ def bar(what: str, total: int | None, unit: str) -> Iterator[Log]:
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[latest]}"),
     )
-    with Progress(*columns, console=output(errors=True), speed_estimate_period=60) as progress:
+
+    class Lines(Progress):
+        """With a table of a cluster's nodes above them, where there is one."""
+
+        def show(self, status: Any) -> None:
+            self.nodes = node_table(status)
+            self.refresh()
+
+        def get_renderables(self) -> Iterator[Any]:
+            if nodes := getattr(self, "nodes", None):
+                yield nodes
+            yield from super().get_renderables()
+
+    with Lines(*columns, console=output(errors=True), speed_estimate_period=60) as progress:
         yield Line(what, total, progress)
+
+
+def node_table(status: Any) -> Any:
+    """The nodes of a cluster: what each does, and what waits."""
+    from rich.table import Table
+
+    waits = f"{status.waiting:,} members wait, {status.queued} tasks queued"
+    retried = f", {status.retried} tried again" if status.retried else ""
+    table = Table(title=f"{waits}{retried}", title_justify="left", box=None)
+    for name in ("node", "cores", "tasks", "finished", "updates"):
+        table.add_column(name, justify="left" if name == "node" else "right")
+    for node in status.nodes:
+        state = "" if node.alive else " (lost)"
+        counts = (f"{node.tasks}", f"{node.finished:,}", f"{node.updates:,}")
+        table.add_row(f"{node.name}{state}", f"{node.cores:g}", *counts)
+    return table
 
 
 def output(errors: bool = False) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from rbve.cli import _console
-from rbve.cli._arguments import ExecutorName, need_one
+from rbve.cli._arguments import ClusterName, ExecutorName, Gpus, cluster_of, need_one
 from rbve.paper import experiments
 from rbve.sweep.executors import DEFAULT
 
@@ -26,6 +26,8 @@ def command(
     packed: Path | None = None,
     part: Literal["all", "ordinary", "longer"] = "all",
     executor: ExecutorName = DEFAULT,
+    cluster: ClusterName = None,
+    gpus: Gpus = 0.0,
 ) -> None:
     """Run experiments of the paper, or your own: record, train, evaluate; then `rbve report OUT`.
 
@@ -70,7 +72,7 @@ def command(
             if isinstance(experiment, experiments.Theory):
                 _run_theory(each, experiment, scale, out / "theory" / each)
         if trained:
-            _run_study(trained, scale, out, executor, packed, env, part)
+            _run_study(trained, scale, out, (executor, cluster, gpus), packed, env, part)
     _console.tell(f"done: `rbve report {out} --out {out.name}.html` shows it")
 
 
@@ -94,7 +96,7 @@ def _run_study(
     chosen: dict[str, experiments.Experiment],
     scale: str,
     out: Path,
-    executor: str,
+    where: tuple[str, str | None, float],  # executor, cluster, accelerators of a task
     packed: Path | None,
     envs: tuple[str, ...],
     part: Literal["all", "ordinary", "longer"],
@@ -134,4 +136,6 @@ def _run_study(
     left = [job for job in due if not is_finished(out / "runs" / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {len(left)} of {len(jobs)} runs", updates, "updates") as bar:
-        study.run(chosen, size, out, bar.trained, executor, kept, envs, part)
+        executor, place, gpus = where
+        cluster = cluster_of(place, gpus, bar.cluster)
+        study.run(chosen, size, out, bar.trained, executor, kept, envs, part, cluster)

@@ -8,7 +8,7 @@ from typing import Annotated
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from rbve.cli import _console
-from rbve.cli._arguments import Json
+from rbve.cli._arguments import ClusterName, Gpus, Json, cluster_of
 from rbve.off_policy.options import SelectOptions
 
 RESUMES = True
@@ -19,6 +19,8 @@ def command(
     /,
     options: OmitArgPrefixes[SelectOptions] = SelectOptions(),  # noqa: B008
     out: Path = Path("select"),
+    cluster: ClusterName = None,
+    gpus: Gpus = 0.0,
     as_json: Json = False,
 ) -> None:
     """From a log to a decision: audit, train candidates, judge them, recommend.
@@ -50,7 +52,10 @@ def command(
     train = f"training {counted(len(jobs), 'candidate')}, then " if jobs else ""
     words = f"{train}{counted(fits, 'fit')} of values"
     with _console.bar(words, updates, "updates") as bar:
-        chosen = decisions.select(data, out, on_progress=bar.trained, **vars(options))
+        where = cluster_of(cluster, gpus, bar.cluster)
+        chosen = decisions.select(
+            data, out, on_progress=bar.trained, cluster=where, **vars(options)
+        )
     advice, result = chosen.recommendation, chosen.result
     if as_json:
         print(json.dumps({**asdict(advice), **ope_page.to_json(result)}))

@@ -12,7 +12,15 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from rbve import algorithms
 from rbve.cli import _console
-from rbve.cli._arguments import ExecutorName, Json, find_modules_here, need_one
+from rbve.cli._arguments import (
+    ClusterName,
+    ExecutorName,
+    Gpus,
+    Json,
+    cluster_of,
+    find_modules_here,
+    need_one,
+)
 from rbve.spec import Spec, layout_of
 from rbve.sweep.config import SweepConfig, field_names, parse_values, read_config, write_config
 from rbve.sweep.executors import DEFAULT
@@ -57,6 +65,8 @@ class _TrainFlags:
     preset: Annotated[str | None, arg(metavar="NAME")] = None
     devices: int = 1
     executor: ExecutorName = DEFAULT
+    cluster: ClusterName = None
+    gpus: Gpus = 0.0
     as_json: Json = False
 
 
@@ -155,7 +165,8 @@ def _train(flags: Any, config: SweepConfig) -> None:
     left = [job for job in jobs if not is_finished(flags.out / job.id)]
     updates = sum(job.steps for job in left)
     with _console.bar(f"training {counted(len(left), 'member')}", updates, "updates") as bar:
-        means: Any = {"devices": flags.devices, "executor": flags.executor}
+        cluster = cluster_of(flags.cluster, flags.gpus, bar.cluster)
+        means: Any = {"devices": flags.devices, "executor": flags.executor, "cluster": cluster}
         folders = run_jobs(jobs, flags.out, bar.trained, **means)
     _console.show_notes(period_notes(jobs))
     runs = rows.find(folders)

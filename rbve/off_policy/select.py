@@ -26,6 +26,7 @@ from rbve.off_policy.targets import Deployment
 from rbve.policy import Policy
 from rbve.rows import FILE
 from rbve.spec import Spec
+from rbve.sweep.cluster import Cluster
 from rbve.sweep.grid import identified
 from rbve.sweep.run import run_jobs
 from rbve.training.run import POLICY, Progress, is_finished
@@ -71,13 +72,15 @@ def train_candidates(
     jobs: Mapping[str, Spec],
     out: Path,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    cluster: Cluster | None = None,
 ) -> dict[str, Path]:
     """Policies of all stages of all candidates: name -> file, the last stage under its own name."""
     for job in jobs.values():
         if not is_finished(out / job.id):
             (out / job.id / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
     files: dict[str, Path] = {}
-    for name, folder in zip(jobs, run_jobs(list(jobs.values()), out, on_progress), strict=True):
+    folders = run_jobs(list(jobs.values()), out, on_progress, cluster=cluster)
+    for name, folder in zip(jobs, folders, strict=True):
         files |= _stages(name, folder, jobs[name].steps)
     return files
 
@@ -127,8 +130,9 @@ def select(
     options: SelectOptions,
     out: Path,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    cluster: Cluster | None = None,
 ) -> Selection:
-    """Train, judge, recommend.
+    """Train, on a cluster if one is given; judge, here; recommend.
 
     Raises:
         ValueError: The data cannot be trained on or judged by; the message says what to do.
@@ -145,7 +149,7 @@ def select(
     mark = fingerprint(data)
     files = finished_runs(options.runs, mark)
     if jobs:
-        files |= train_candidates(jobs, out / "runs", on_progress)
+        files |= train_candidates(jobs, out / "runs", on_progress, cluster)
     policies = {name: Policy.load(file) for name, file in files.items()}
     question = Question(
         policies, deployment, options.gamma, options.by, fingerprint=mark,

@@ -20,6 +20,7 @@ from rbve.paper.recordings import record_all as record_all
 from rbve.paper.results import Kept, Listed, write_listed
 from rbve.parts import DataRef
 from rbve.spec import Spec
+from rbve.sweep.cluster import Cluster
 from rbve.sweep.executors import DEFAULT
 from rbve.sweep.recordings import Recording
 from rbve.sweep.run import run_jobs
@@ -265,6 +266,7 @@ def run(
     kept: Kept = NOTHING,
     envs: Collection[str] = (),
     part: Part = "all",
+    cluster: Cluster | None = None,
 ) -> list[Path]:
     """Train every job of every experiment once, but those among the packed ones, in the
     environments named or in all; returns the folders of their rows."""
@@ -285,4 +287,4 @@ def run(
     slow_first = partial(sorted, key=lambda job: _SLOW.get(job.algorithm, len(_SLOW)))
     # Longer ones last: without the others they tell nothing.
     ordered = [*slow_first(base), *slow_first(longer)]
-    return run_jobs(ordered, out / "runs", on_progress, executor=executor)
+    return run_jobs(ordered, out / "runs", on_progress, executor=executor, cluster=cluster)

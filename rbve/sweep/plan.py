@@ -6,9 +6,10 @@ folder and resumes from it: how jobs are bundled, and where they run, changes no
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rbve import schema
@@ -17,29 +18,33 @@ from rbve.data.formats import load
 from rbve.files import read_json, write_json
 from rbve.parts import DataRef
 from rbve.spec import Spec
+from rbve.sweep import copies
 from rbve.training.batches.sequences import longest_episode
 from rbve.training.batches.transitions import transition_items
 from rbve.training.run import is_finished
 
 # Bytes of a column whose checksum is checked before training; `rbve inspect` checks all.
 _VERIFIED = 1 << 30
-_FILE = {"jobs": [dict], "devices": int}
+_FILE = {"jobs": [dict], "devices": int, "stores?": {"*": str}}
+_NO_MARKS: Mapping[str, str] = MappingProxyType({})
 
 
 class Bundle(NamedTuple):
-    """Jobs of one program, and over how many devices each of their batches is split."""
+    """Jobs of one program, or several, and over how many devices each of their batches is split."""
 
     jobs: tuple[Spec, ...]
     devices: int = 1
+    stores: Mapping[str, str] = _NO_MARKS  # path -> mark, where copies serve (copies.py)
 
     @property
     def name(self) -> str:
         return hashlib.sha256(" ".join(job.id for job in self.jobs).encode()).hexdigest()[:12]
 
-    def write(self, folder: Path) -> Path:
-        file = folder / f"{self.name}.json"
+    def write(self, folder: Path, attempt: str = "") -> Path:
+        file = folder / f"{self.name}{attempt}.json"
         jobs = [job.to_json() for job in self.jobs]
-        write_json(file, {"jobs": jobs, "devices": self.devices})
+        stores = {"stores": dict(self.stores)} if self.stores else {}
+        write_json(file, {"jobs": jobs, "devices": self.devices, **stores})
         return file
 
     @staticmethod
@@ -52,14 +57,15 @@ class Bundle(NamedTuple):
             raise ValueError(f"{file}: not a bundle of jobs of this version ({error})") from None
         if not jobs:
             raise ValueError(f"{file}: a bundle without jobs")
-        return Bundle(jobs, content["devices"])
+        return Bundle(jobs, content["devices"], content.get("stores", {}))
 
 
 @dataclass(frozen=True)
 class Stores:
-    """Datasets by path, each opened once."""
+    """Datasets by path, each opened once; with a mark a copy serves where its path does not."""
 
     opened: dict[str, Dataset] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
     _views: dict[DataRef, Dataset] = field(default_factory=dict)
     _held_out: dict[DataRef, Dataset | None] = field(default_factory=dict)
 
@@ -77,7 +83,8 @@ class Stores:
 
     def _opened(self, ref: DataRef) -> Dataset:
         if ref.path not in self.opened:
-            self.opened[ref.path] = load(ref.path, verify=_VERIFIED)
+            place = copies.located(ref.path, self.marks.get(ref.path, ""))
+            self.opened[ref.path] = load(place or ref.path, verify=_VERIFIED)
         return self.opened[ref.path]
 
 

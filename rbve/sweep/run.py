@@ -9,7 +9,8 @@ from rbve import backend
 from rbve.data.dataset import Dataset
 from rbve.files import allow_open_files
 from rbve.spec import Spec
-from rbve.sweep.executors import DEFAULT, EXECUTORS
+from rbve.sweep.cluster import Cluster
+from rbve.sweep.executors import CLUSTER, DEFAULT, EXECUTORS
 from rbve.sweep.plan import Stores, bundles
 from rbve.sweep.worker import OnProgress
 from rbve.training.run import check_devices
@@ -22,14 +23,20 @@ def run_jobs(
     datasets: Mapping[str, Dataset] | None = None,
     devices: int = 1,
     executor: str = DEFAULT,
+    cluster: Cluster | None = None,
 ) -> list[Path]:
     """Train every job that is not finished, equal ones once; returns their folders, in order.
 
     What is in a job's folder, below `out`, is resumed. `datasets` are opened stores by path, for
-    data that is not on disk; over `devices` every job's batches are split. ValueError where a job
-    cannot be trained so, or, after all others were, where some could not be.
+    data that is not on disk; over `devices` every job's batches are split; on a `cluster` if one is
+    given. ValueError where a job cannot be trained so, or, after all others were, where some could
+    not be.
     """
+    if cluster is not None and executor == DEFAULT:
+        executor = CLUSTER
     chosen = EXECUTORS.load(executor)
+    if cluster is not None and not hasattr(chosen, "run_on"):
+        raise ValueError(f"executor {executor!r} is of one machine; leave it or --cluster out")
     if datasets and not getattr(chosen, "IN_PROCESS", False):
         raise ValueError(
             f"executor {executor!r} works in other processes, which cannot read a dataset held in "
@@ -46,7 +53,11 @@ def run_jobs(
     home = out.absolute()
     planned = bundles(jobs, home, stores, chosen.workers(devices), devices)
     allow_open_files(sum(len(bundle.jobs) for bundle in planned))
-    failures = chosen.run(planned, home, on_progress, stores) if planned else []
+    failures: list[str] = []
+    if planned and cluster is not None:
+        failures = chosen.run_on(planned, home, on_progress, stores, cluster)
+    elif planned:
+        failures = chosen.run(planned, home, on_progress, stores)
     if failures:
         raise ValueError(f"all other runs are trained; {'; '.join(failures)}")
     return [out / job.id for job in jobs]

@@ -7,6 +7,7 @@ every interval of a job and {"note"} where users are to read something. It ends 
 1    code failed, rbve's own or the user's: a traceback, then one line
 2    bad input, in one line on stderr
 3    a checkpoint is damaged (one line); all other jobs are finished
+4    another process writes the folder of a job (one line)
 143  SIGTERM, or with --until-eof the end of its input: it has saved, and can be started again
 """
 
@@ -23,14 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from rbve import backend, stopping
-from rbve.files import allow_open_files
-from rbve.sweep.plan import Bundle, Stores
+from rbve.files import InUse, allow_open_files
+from rbve.sweep.child import CRASHED, DAMAGED, FAILED, IN_USE, PROGRESS, STOPPED
+from rbve.sweep.plan import Bundle, Stores, bundles
 from rbve.training.member import Damaged
 from rbve.training.run import Progress, train_members
 
 OnProgress = Callable[[Progress], None]
-FAILED, DAMAGED, STOPPED = 2, 3, 128 + signal.SIGTERM  # exit codes
-PROGRESS = ".progress"  # suffix
 
 
 def run_bundle(bundle: Bundle, out: Path, on_progress: OnProgress, stores: Stores) -> None:
@@ -59,12 +59,13 @@ def main() -> int:
         return STOPPED
     except (ValueError, OSError) as error:
         sys.stderr.write(" ".join(str(error).splitlines()) + "\n")
-        return DAMAGED if isinstance(error, Damaged) else FAILED
+        codes: dict[type[Exception], int] = {Damaged: DAMAGED, InUse: IN_USE}
+        return codes.get(type(error), FAILED)
     except Exception as error:
         traceback.print_exc()
         first = (str(error).splitlines() or [""])[0]
         sys.stderr.write(f"{type(error).__name__}: {first}\n")
-        return 1
+        return CRASHED
     return 0
 
 
@@ -89,7 +90,19 @@ def _run_file(file: Path, out: Path) -> None:
 
         with warnings.catch_warnings():
             usual, warnings.showwarning = warnings.showwarning, note  # type: ignore[assignment]
-            run_bundle(bundle, out, tell, Stores())
+            _run_parts(bundle, out, tell)
+
+
+def _run_parts(bundle: Bundle, out: Path, on_progress: OnProgress) -> None:
+    """One program after another; what is damaged keeps none from its end."""
+    stores, damage = Stores(marks=bundle.stores), list[str]()
+    for part in bundles(bundle.jobs, out, stores, 1, bundle.devices):
+        try:
+            run_bundle(part, out, on_progress, stores)
+        except Damaged as error:
+            damage.append(str(error))
+    if damage:
+        raise Damaged("; ".join(damage))
 
 
 def _stop_at_eof() -> None:

@@ -42,7 +42,15 @@ def expected(jobs: list[Spec], tmp_path_factory: pytest.TempPathFactory) -> Cont
     return {folder.name: contents(folder) for folder in folders}
 
 
-@pytest.mark.parametrize("name", [each for each in EXECUTORS.names() if each != "threads"])
+# A cluster takes seconds to start; tests/sweep/test_ray.py has more of it.
+OTHERS = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name == "ray"))
+    for name in EXECUTORS.names()
+    if name != "threads"
+]
+
+
+@pytest.mark.parametrize("name", OTHERS)
 def test_runs_are_the_same_and_told_alike(
     name: str, jobs: list[Spec], expected: Contents, tmp_path: Path
 ) -> None:
