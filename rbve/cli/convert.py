@@ -21,9 +21,9 @@ def command(
 ) -> None:
     """Bring data in, or out: from any format to the native store, npz, Parquet, CSV or Minari.
 
-    SRC is a file, a folder, or for RL Unplugged a glob of shards in quotes. DST is written as its
-    suffix says (.npz, .parquet, .csv), else as a native store, which is what `rbve train` takes.
-    Nothing appears at DST until all of it is there.
+    SRC is a file, a folder, or a glob of files in quotes; a log in many files is one. DST is
+    written as its suffix says (.npz, .parquet, .csv), else as a native store, which is what `rbve
+    train` takes. Nothing appears at DST until all of it is there.
 
     For CSV and Parquet logs, one row per decision, say which column is what:
 

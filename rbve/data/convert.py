@@ -7,6 +7,7 @@ from typing import Any
 
 from rbve.data import formats, frames
 from rbve.data.dataset import Dataset
+from rbve.data.source import Source
 
 
 def convert(
@@ -36,10 +37,23 @@ def convert(
     else:
         source = formats.read(src, format, options)
 
-    def watched() -> Iterator[Dataset]:
-        for part in source.parts:
-            yield part
-            on_progress(source.position(), source.total)
-
-    formats.write(dataclasses.replace(source, parts=watched()), dst, to, overwrite)
+    watched = _watched(source, on_progress)
+    formats.write(watched, dst, to, overwrite)
     return source.notes
+
+
+def _watched(source: Source, on_progress: Callable[[int, int], None]) -> Source:
+    """The same, telling how far it was read, also if it is read in pieces."""
+    pieces: list[Source] = []
+
+    def parts(each: Source) -> Iterator[Dataset]:
+        for part in each.parts:
+            yield part
+            read = sum(piece.position() for piece in pieces) if pieces else source.position()
+            on_progress(read, source.total)
+
+    def watched_pieces() -> list[Source]:
+        pieces.extend(source.pieces())
+        return [dataclasses.replace(piece, parts=parts(piece)) for piece in pieces]
+
+    return dataclasses.replace(source, parts=parts(source), pieces=watched_pieces)

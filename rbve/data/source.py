@@ -1,9 +1,11 @@
 """A Source: a dataset read part by part, so that none has to fit into memory; its faults."""
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from rbve.data.dataset import OPTIONAL_COLUMNS, Dataset, Episode
 from rbve.data.features import Features
 
 PART_BYTES = 1 << 26  # of a part, about
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 _EPISODE_BYTES = 2000  # what an Episode takes besides its columns, about
 
 
@@ -39,6 +43,13 @@ class Report:
         self.place: Callable[[int], str] = lambda row: f"row {row}"
         self._reported: set[str] = set()
         self._unread: list[str] = []  # what could not be read as it stands
+        self.parts: list[Report] = []  # of files that are read as one
+
+    def shifted(self, rows: int) -> "Report":
+        """For a reader that begins with that row and counts from 0."""
+        report = Report(self.path, self.on_fault)
+        report.place = lambda row: self.place(rows + row)
+        return report
 
     def fault(self, kind: str, text: str) -> None:
         text = _one_line(text)
@@ -53,6 +64,8 @@ class Report:
 
     def stop(self) -> None:
         """Refuse what was unreadable, also where faults are collected."""
+        for part in self.parts:
+            part.stop()
         if self._unread:
             more = f" ({len(self._unread) - 1} more like it)" if len(self._unread) > 1 else ""
             raise ValueError(f"{self.path}: {self._unread[0]}{more}")
@@ -94,6 +107,8 @@ class Source:
     total: int = 0  # size of the input, in what `position` counts; 0 = unknown
     position: Callable[[], int] = lambda: 0  # how much of it was read
     notes: list[str] = field(default_factory=list)  # what the user should know, not wrong in itself
+    # The same episodes in pieces that can be read at one time, in their order; none if they cannot.
+    pieces: "Callable[[], list[Source]]" = list
 
 
 def parts_of(dataset: Dataset, part_bytes: int = PART_BYTES) -> Source:
@@ -185,3 +200,17 @@ def _alike(episodes: Iterable[Episode], path: Path) -> Iterator[Episode]:
                 f"{first.obs.dtype}"
             )
         yield episode._replace(obs=episode.obs.astype(first.obs.dtype, copy=False))
+
+
+def on_cores(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+    """What `work` makes of the items, in their order; as many at a time as there are cores.
+
+    The first item's error is raised, and what has not begun by then never does.
+    """
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        futures = [pool.submit(work, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()

@@ -220,7 +220,7 @@ def test_an_audit_lists_what_conversion_refuses(tmp_path: Path) -> None:
 def test_flags_for_logs_do_not_fit_other_formats(tmp_path: Path, catch_path: Path) -> None:
     done = run("convert", catch_path, tmp_path / "c.npz", "--episode", "x")
     assert done.code == 2
-    assert "'episode' is a choice for csv and parquet data" in done.err
+    assert "'episode' is a choice for csv, parquet, shards data" in done.err
 
 
 @pytest.mark.slow
@@ -256,7 +256,10 @@ def test_flags_go_before_the_file_even_where_they_say_the_default(tmp_path: Path
     assert load(store).terminated.all()
     # Said of a store, which knows itself, they would be said in vain.
     done = run("inspect", store, "--episode", "visit")
-    assert (done.code, "'episode' is a choice for csv and parquet data" in done.err) == (2, True)
+    assert (done.code, "'episode' is a choice for csv, parquet, shards data" in done.err) == (
+        2,
+        True,
+    )
 
 
 def test_data_of_an_environment_that_is_not_here_trains(tmp_path: Path) -> None:

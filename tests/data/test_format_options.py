@@ -55,7 +55,7 @@ def test_options_are_keywords(lines: Path, tmp_path: Path) -> None:
     assert rbve.inspect(lines, scale=0.5).to_json()["episodes"] == 2
     with pytest.raises(ValueError, match=r"unknown option 'scael'\. Did you mean 'scale'"):
         load(lines, scael=3.0)
-    with pytest.raises(ValueError, match="'reward' is a choice for csv and parquet data; lines"):
+    with pytest.raises(ValueError, match="'reward' is a choice for csv, parquet, shards data"):
         load(lines, reward="x")
 
 

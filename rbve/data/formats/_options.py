@@ -43,8 +43,8 @@ def choose(name: str, kinds: Mapping[str, type], options: Any) -> Any:
             continue
         if others := [other for other, each in kinds.items() if choice in _names(each)]:
             raise ValueError(
-                f"'{choice}' is a choice for {' and '.join(others)} data; {name} data says it "
-                "itself, so leave it out"
+                f"'{choice}' is a choice for {', '.join(others)} data; {name} data says it itself, "
+                "so leave it out"
             )
         raise _unknown(choice, known, name)
     values = {key: tuple(v) if isinstance(v, list) else v for key, v in (options or {}).items()}

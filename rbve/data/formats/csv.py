@@ -154,11 +154,15 @@ class TextLog(Log):
         for name in roles["time"]:
             self.texts[name].format = self.options.time_format
 
+    def follow(self, first: Log) -> None:
+        assert isinstance(first, TextLog)
+        self.texts = first.texts
+
     def numbers(self, name: str, column: pa.Array, first: int) -> pa.Array | None:
         return self.texts[name].add(column, first)
 
-    def settle(self) -> None:
-        self.types = settled_types(self.texts, self.roles, self.options, self.report)
+    def settle(self, report: Report) -> None:
+        self.types = settled_types(self.texts, self.roles, self.options, report)
 
     def cast(self, name: str, texts: pa.Array) -> pa.Array:
         return self.texts[name].cast(texts, self.types.get(name))

@@ -12,6 +12,8 @@ import shutil
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from rbve.data.dataset import Dataset
 from rbve.data.episode import NO_ACTION, OPTIONAL_COLUMNS, Episode, action_names
 from rbve.data.features import Features
 from rbve.data.manifest import DTYPES, EPISODE_COLUMNS, MANIFEST, NUMBERS, ROW_COLUMNS, row_bytes
-from rbve.data.source import Source, parts_of
+from rbve.data.source import Source, on_cores, parts_of
 from rbve.files import read_json, refuse_to_replace, replacing, write_json
 
 _CHUNK = 1 << 24  # bytes checked at a time
@@ -125,6 +127,20 @@ class StoreWriter:
             "crc32": zlib.crc32(data, column["crc32"]),
         }
 
+    def adopt(self, later: "StoreWriter") -> None:
+        """Append what another has written of the same source, and empty it."""
+        for name, column in self.manifest["columns"].items():
+            added = later.manifest["columns"][name]
+            source = later.path / added["file"]
+            with open(self.path / column["file"], "ab") as file, open(source, "rb") as data:
+                while block := data.read(_CHUNK):
+                    file.write(block)
+                    column["crc32"] = zlib.crc32(block, column["crc32"])
+            column["count"] += added["count"]
+            source.unlink()
+        for count in ("episodes", "rows"):
+            self.manifest[count] += later.manifest[count]
+
     def finish(self) -> None:
         """Say that the recording went to its planned end."""
         for column in () if self.grows else self.manifest["columns"].values():
@@ -196,7 +212,36 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
     """Write all parts; the folder appears, or replaces the old one, when it is complete."""
     check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, _strangers)
     with replacing(path, check) as partial:
-        write_parts(source, partial, path).finish()
+        pieces = source.pieces()
+        write = (
+            write_parts(source, partial, path)
+            if len(pieces) < 2
+            else (_write_pieces(pieces, partial, path))
+        )
+        write.finish()
+
+
+def _write_pieces(pieces: Sequence[Source], folder: Path, where: Path) -> StoreWriter:
+    """Each in a store of its own, as many at a time as there are cores; then one after another."""
+    scratch = folder.with_name(f".{folder.name}.pieces")
+
+    def write_piece(number: int) -> StoreWriter | None:
+        parts = pieces[number].parts
+        if (first := next(parts, None)) is None:
+            return None
+        piece = replace(pieces[number], parts=chain([first], parts))
+        return write_parts(piece, scratch / str(number), where)
+
+    written = [each for each in on_cores(write_piece, range(len(pieces))) if each is not None]
+    if not written:
+        raise ValueError(f"{where}: not written, since there is no episode to write")
+    whole, *later = written
+    os.replace(whole.path, folder)
+    whole.path = folder
+    for each in later:
+        whole.adopt(each)
+    shutil.rmtree(scratch)
+    return whole
 
 
 def write_parts(source: Source, folder: Path, where: Path) -> StoreWriter:

@@ -3,7 +3,9 @@
 roles      what a user says: which column is what, how values are read; what each role is
 resolve    what a file format has to offer (Log); the options against the columns it has
 survey     the first pass: what figures of the columns say of actions, features and types
+figures    what it gathers of a column
 columns    the second pass: batches of Arrow columns to NumPy columns, by role
+order      whether the rows of each episode stand together
 checks     whole episodes to parts of a Dataset, after checks
 
 What cuts rows into whole episodes, also of episodes whose rows do not stand together, is here.
@@ -12,14 +14,17 @@ What cuts rows into whole episodes, also of episodes whose rows do not stand tog
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from dataclasses import replace
+from functools import reduce
+from threading import Lock
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from rbve.data.dataset import Dataset
 from rbve.data.logs.checks import Builder
-from rbve.data.logs.columns import Chunks, Runs, comparable, shown
+from rbve.data.logs.columns import Chunks, comparable, shown
+from rbve.data.logs.order import EpisodeOrder, Interleaved
 from rbve.data.logs.resolve import Log, Resolver, refuse_types
 from rbve.data.logs.roles import Chunk, LogOptions, Reading, Roles
 from rbve.data.logs.survey import Survey
@@ -52,11 +57,45 @@ def read_log(log: Log, options: LogOptions, report: Report) -> Source:
         reading = Reading(roles, options, *facts, notes, own=True)
         provenance = own.provenance
     else:
-        reading = Survey(log, roles, options, report, notes).reading(order.add)
+        reading = Survey(log, roles, options, report, notes).reading(order)
         provenance = {"source": log.path.name, "format": log.format, "columns": roles.record()}
         notes += _end_notes(roles, options)
-    parts = _parts(log, reading, order.interleaved(), report, provenance)
-    return Source(parts, log.total, log.position, notes)
+    interleaved = order.interleaved()
+    builder = Builder(log, reading, report, provenance)
+
+    def whole() -> Iterator[Dataset]:
+        parts = _parts(log, builder, interleaved)
+        if (first := next(parts, None)) is None:
+            report.fatal("empty file", "holds no decision; a log needs one row per decision")
+        yield first
+        yield from parts
+        notes.extend(builder.notes())
+
+    def pieces() -> list[Source]:
+        begin = set(order.begins.tolist()) if roles.cut == "ids" else set(log.starts)
+        apart = interleaved is None and roles.cut != "flags" and set(log.starts) <= begin
+        return _pieces(log, builder) if apart else []
+
+    return Source(whole(), log.total, log.position, notes, pieces)
+
+
+def _pieces(log: Log, builder: Builder) -> list[Source]:
+    """The logs that a log consists of, to be read at the same time; notes are of all together."""
+    own = [
+        replace(builder, log=each, report=builder.report.shifted(start))
+        for each, start in zip(log.logs, log.starts, strict=True)
+    ]
+    left, lock = len(own), Lock()
+
+    def parts(each: Builder) -> Iterator[Dataset]:
+        nonlocal left
+        yield from _parts(each.log, each, None)
+        with lock:
+            left -= 1
+            if not left:
+                builder.reading.notes.extend(reduce(Builder.merged, own).notes())
+
+    return [Source(parts(each), each.log.total, each.log.position) for each in own]
 
 
 def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
@@ -74,65 +113,8 @@ def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
     return [f"{which} count as {ends}, so {meaning}; pass --ends {other} if that is wrong"]
 
 
-class Interleaved(NamedTuple):
-    """Rows of an episode that do not stand together."""
-
-    episode: np.ndarray  # (R,) int32 per row of the file, episodes counted as they first appear
-    rows: tuple[int, int]  # where an id begins and where again
-
-
-class EpisodeOrder:
-    """Finds out whether the rows of each episode stand together, from a column of ids."""
-
-    def __init__(self) -> None:
-        self._runs = Runs()
-        self._keys: list[np.ndarray] = []  # of each run: the id, or a hash of its text
-        self._numbers: list[np.ndarray] | None = []  # of texts: the id as a number
-        self._starts: list[np.ndarray] = []
-        self._rows = 0
-
-    def add(self, ids: pa.Array, as_numbers: pa.Array | None = None) -> None:
-        """The next batch; of texts `as_numbers` too, as long as all are whole."""
-        first = np.flatnonzero(self._runs.starts(ids))
-        values = ids.take(pa.array(first))
-        if pa.types.is_integer(values.type) and not values.null_count:
-            self._keys.append(values.to_numpy(zero_copy_only=False).astype(np.int64))
-        else:
-            # Of their texts: equal hashes have, among others, the numbers -1 and -2.
-            hashes = [hash(str(value)) for value in values.to_pylist()]
-            self._keys.append(np.array(hashes, np.int64))
-        if as_numbers is None or not pa.types.is_integer(as_numbers.type):
-            self._numbers = None
-        elif self._numbers is not None:
-            chosen = as_numbers.take(pa.array(first)).fill_null(np.iinfo(np.int64).min)
-            self._numbers.append(chosen.to_numpy(zero_copy_only=False))
-        self._starts.append(self._rows + first)
-        self._rows += len(ids)
-
-    def interleaved(self) -> Interleaved | None:
-        if not self._keys:
-            return None
-        start, key = np.concatenate(self._starts), np.concatenate(self._numbers or self._keys)
-        run = np.append(True, key[1:] != key[:-1])  # 7 and 07 are one number
-        start, key = start[run], key[run]
-        encoded = pa.array(key).dictionary_encode()  # in the order of appearance
-        if len(encoded.dictionary) == len(key):
-            return None
-        code = encoded.indices.to_numpy()
-        again = int(np.argmax(code[1:] <= np.maximum.accumulate(code)[:-1])) + 1
-        begins = int(np.argmax(code == code[again]))
-        lengths = np.diff(np.append(start, self._rows))
-        return Interleaved(np.repeat(code, lengths), (int(start[begins]), int(start[again])))
-
-
-def _parts(
-    log: Log,
-    reading: Reading,
-    interleaved: Interleaved | None,
-    report: Report,
-    provenance: dict[str, Any],
-) -> Iterator[Dataset]:
-    builder, chunks = Builder(log, reading, report, provenance), Chunks(reading, report)
+def _parts(log: Log, builder: Builder, interleaved: Interleaved | None) -> Iterator[Dataset]:
+    reading, chunks = builder.reading, Chunks(builder.reading, builder.report)
     obs = reading.dtype.itemsize * max(1, int(np.prod(reading.shape)))
     copies = 2 if reading.roles["next_observation"] else 1
     masks = len(reading.actions) if reading.roles["legal"] else 0
@@ -142,15 +124,9 @@ def _parts(
         if interleaved is None
         else _grouped(log, chunks, interleaved, limit // 4 + 1)
     )
-    empty = True
     for table, first, last in _whole_episodes(rows, limit):
-        part = builder.part(table, first, last)
-        if part is not None:
-            empty = False
+        if (part := builder.part(table, first, last)) is not None:
             yield part
-    reading.notes.extend(builder.notes())
-    if empty:
-        report.fatal("empty file", "holds no decision; a log needs one row per decision")
 
 
 def _grouped(log: Log, chunks: Chunks, interleaved: Interleaved, size: int) -> Iterator[Chunk]:

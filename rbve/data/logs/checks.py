@@ -1,6 +1,7 @@
 """Rows of whole episodes to a Dataset, after checks; what is only worth a note."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -9,23 +10,38 @@ import pyarrow as pa
 
 from rbve.data.dataset import Dataset
 from rbve.data.logs.resolve import Log
-from rbve.data.logs.roles import ROLES, Assembly, Chunk, Reading
+from rbve.data.logs.roles import ROLES, Assembly, Chunk, Reading, Roles
 from rbve.data.source import Report, Text
 
 
+@dataclass
 class Builder:
     """Parts of a Dataset from tables of whole episodes, which come in order."""
 
-    def __init__(
-        self, log: Log, reading: Reading, report: Report, provenance: dict[str, Any]
-    ) -> None:
-        self.log, self.reading, self.report = log, reading, report
-        self.roles, self.provenance = reading.roles, provenance
-        self._steps: set[int] = set()  # sizes of time steps, the first few different ones
-        self._odd_steps = 0  # steps of integer time that are not 1
-        self._odd_row = 0  # the first of them
-        self._unflagged = 0  # episodes that end without a flag
-        self._left_over = ""  # note on rows after the last end
+    log: Log
+    reading: Reading
+    report: Report
+    provenance: dict[str, Any]
+    _steps: set[int] = field(default_factory=set)  # sizes of time steps, the first few different
+    _odd_steps: int = 0  # steps of integer time that are not 1
+    _odd_place: str = ""  # of the first of them
+    _unflagged: int = 0  # episodes that end without a flag
+    _left_over: str = ""  # note on rows after the last end
+
+    @property
+    def roles(self) -> Roles:
+        return self.reading.roles
+
+    def merged(self, later: "Builder") -> "Builder":
+        """With what is worth a note of the rows that come after."""
+        return replace(
+            self,
+            _steps=self._steps | later._steps,
+            _odd_steps=self._odd_steps + later._odd_steps,
+            _odd_place=self._odd_place or later._odd_place,
+            _unflagged=self._unflagged + later._unflagged,
+            _left_over=self._left_over or later._left_over,
+        )
 
     def part(self, table: Chunk, first: int, last: bool) -> Dataset | None:
         """A Dataset of whole episodes; None if no decision is among the rows."""
@@ -244,7 +260,7 @@ class Builder:
             ones = {1} if (pair & ~odd[1:]).any() else set()
             self._steps |= ones | set(np.unique(steps[odd[1:]])[:10].tolist())
         if odd.any() and not self._odd_steps:
-            self._odd_row = first + int(np.argmax(odd))
+            self._odd_place = self.report.place(first + int(np.argmax(odd)))
         self._odd_steps += int(odd.sum())
 
     def notes(self) -> list[str]:
@@ -255,7 +271,7 @@ class Builder:
         if self._odd_steps and len(self._steps) > 1:
             notes.append(
                 f"column {self.roles.one('time')!r} does not always rise by 1: {self._odd_steps} "
-                f"steps differ, the first in {self.report.place(self._odd_row)}; are rows missing?"
+                f"steps differ, the first in {self._odd_place}; are rows missing?"
             )
         return notes
 

@@ -39,7 +39,7 @@ class Own(NamedTuple):
 
 
 class Log:
-    """What a file format has to offer; one that knows its types may leave out the last four."""
+    """What a file format has to offer; one that knows its types may leave out the last five."""
 
     path: Path
     format: str
@@ -50,6 +50,9 @@ class Log:
     own: Own | None = None
     shape: tuple[int, ...] | None = None  # of arrays, where the file says so
     total: int  # what position() reaches
+    report: Report
+    logs: "Sequence[Log]" = ()  # those that it consists of, one after another
+    starts: Sequence[int] = ()  # their first rows, once they were read or if they are typed
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Rows of the columns, as texts where types are not settled yet."""
@@ -61,11 +64,14 @@ class Log:
     def begin(self, roles: Roles) -> None:
         """Before the first pass: what the columns are."""
 
+    def follow(self, first: "Log") -> None:
+        """Gather with another log of the same columns what texts hold."""
+
     def numbers(self, name: str, column: pa.Array, first: int) -> pa.Array | None:
         """In the first pass: a column from row `first` on as numbers, None once that fails."""
         return column
 
-    def settle(self) -> None:
+    def settle(self, report: Report) -> None:
         """After the first pass: types by what the columns hold and their roles need."""
 
     def cast(self, name: str, texts: pa.Array) -> pa.Array:

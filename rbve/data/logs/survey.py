@@ -2,104 +2,30 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from rbve.data.features import OTHER, Feature, Features, category_name
+from rbve.data.features import OTHER, Feature, Features
 from rbve.data.logs.columns import (
     comparable,
-    numbers,
     plain,
     present,
     to_numpy,
     without_nan,
 )
+from rbve.data.logs.figures import Numbers, Words
+from rbve.data.logs.order import EpisodeOrder
 from rbve.data.logs.resolve import Log, inner, is_array, is_category, is_number, refuse_types
 from rbve.data.logs.roles import LogOptions, Reading, Roles
-from rbve.data.source import Report
+from rbve.data.source import Report, on_cores
 
 _MAX_ACTIONS = 4096  # inferred ones; more can be declared
 _EXACT = 2.0**53  # whole numbers beyond it are not all float64
 _MAX_CATEGORIES = 1000
-_SINGLE = (np.float32, np.float16, np.int16, np.uint16, np.int8, np.uint8)  # float32 holds them
 MAX_RARE = 100_000  # names counted to find out which are rare
-
-
-@dataclass
-class Numbers:
-    """Mean and deviation, merged batch by batch (Chan et al.), and what types hold values."""
-
-    count: int = 0
-    mean: float = 0.0
-    squares: float = 0.0  # summed about the mean
-    low: float = math.inf
-    high: float = -math.inf
-    single: bool = True  # all values are float32 numbers
-    gaps: bool = False
-
-    def add(self, column: pa.Array) -> None:
-        cells, known = numbers(column)
-        finite = known & np.isfinite(cells) if cells.dtype.kind == "f" else known
-        if not finite.all():
-            self.gaps, cells = True, cells[finite]
-        if not len(cells):
-            return
-        self.low = min(self.low, float(cells.min()))
-        self.high = max(self.high, float(cells.max()))
-        wide = cells.astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.single and cells.dtype not in _SINGLE:
-                self.single = bool((wide.astype(np.float32) == wide).all())
-            mean = float(wide.mean())
-            squares = float(np.square(wide - mean, out=wide).sum())
-            total = self.count + len(wide)
-            apart = mean - self.mean
-            self.squares += squares + apart * apart * self.count * len(wide) / total
-            self.mean += apart * len(wide) / total
-        self.count = total
-
-    @property
-    def largest(self) -> float:
-        return max(-self.low, self.high)
-
-    def feature(self, name: str) -> Feature:
-        """The column as it is standardised."""
-        if not self.count or self.low == self.high:
-            return Feature(name, mean=self.low if self.count else 0.0)
-        scale = math.sqrt(self.squares / self.count) if self.squares >= 0 else math.nan
-        if not (math.isfinite(self.mean) and 0 < scale < math.inf):  # too wide for float64 sums
-            return Feature(name, mean=0.0, scale=self.largest)
-        return Feature(name, mean=self.mean, scale=scale)
-
-
-@dataclass
-class Words:
-    """Different names in a column and how many rows hold them, up to a limit of names."""
-
-    limit: int
-    names: Counter[str] = field(default_factory=Counter)
-    gaps: bool = False
-
-    def add(self, column: pa.Array) -> None:
-        cells = without_nan(plain(column))
-        self.gaps |= cells.null_count > 0
-        if len(self.names) > self.limit:
-            return
-        for each in cells.drop_null().value_counts()[: self.limit + 1].to_pylist():
-            self.names[category_name(each["values"])] += each["counts"]  # one for 9 and 9.0
-
-    def renamed(self, names: pa.Array) -> Self:
-        """With these in the place of the names, in their order; NaN is a gap."""
-        cells = without_nan(names)
-        words = type(self)(self.limit, gaps=self.gaps or cells.null_count > names.null_count)
-        for name, count in zip(cells.to_pylist(), self.names.values(), strict=True):
-            if name is not None:
-                words.names[category_name(name)] += count
-        return words
 
 
 class Survey:
@@ -126,23 +52,25 @@ class Survey:
         kinds = (self.log.types[name] for name in pair)
         return pair[0] in self.options.categorical or any(map(is_category, kinds))
 
-    def reading(self, on_ids: Callable[[pa.Array, pa.Array | None], None]) -> Reading:
+    def reading(self, order: EpisodeOrder) -> Reading:
         """Read the file once; refuses types or values that do not suit their columns' roles.
 
-        `on_ids` gets the ids of episodes, batch by batch, and where they are texts the same as
-        whole numbers, as long as all are.
+        `order` gets the ids of episodes, batch by batch.
         """
         log = self.log
         if log.typed:
             refuse_types(log, self.roles, self.options, self.report)
-        self._gather(on_ids)
+        if log.typed and log.logs:
+            self._gather_apart(log.logs, order)
+        else:
+            self._gather(order)
         if not self.rows:
             self.report.stop()
             rows = "no row; a log needs one row per decision"
             rows = rows if log.typed else "a header and no row; a log needs decisions"
             self.report.fatal("empty file", f"holds {rows}")
         if not log.typed:
-            log.settle()
+            log.settle(self.report)
             for name, words in self.words.items():
                 self.words[name] = words.renamed(log.cast(name, pa.array(words.names, pa.string())))
             refuse_types(log, self.roles, self.options, self.report)
@@ -154,7 +82,25 @@ class Survey:
         facts = (actions, by_id, shape, dtype, features)
         return Reading(self.roles, self.options, *facts, self.notes)
 
-    def _gather(self, on_ids: Callable[[pa.Array, pa.Array | None], None]) -> None:
+    def _gather_apart(self, logs: Sequence[Log], order: EpisodeOrder) -> None:
+        """Of logs one after another, on all cores."""
+
+        def survey(log: Log) -> tuple[Survey, EpisodeOrder]:
+            own = Survey(log, self.roles, self.options, log.report, [])
+            ids = EpisodeOrder()
+            own._gather(ids)
+            return own, ids
+
+        for own, ids in on_cores(survey, logs):
+            order.extend(ids)
+            self.gaps |= own.gaps
+            self.rows += own.rows
+            for name, figures in own.numbers.items():
+                self.numbers.setdefault(name, Numbers()).merge(figures)
+            for name, words in own.words.items():
+                self.words.setdefault(name, Words(words.limit)).merge(words)
+
+    def _gather(self, order: EpisodeOrder) -> None:
         """Of a column of texts, which may turn out as numbers or names, figures of both."""
         log, roles, action = self.log, self.roles, self.roles.one("action")
         for pair in () if self.array else self._pairs:
@@ -180,7 +126,7 @@ class Survey:
                 if name in self.words:
                     self.words[name].add(column)
                 if name in roles["episode"]:
-                    on_ids(comparable(column), None if log.typed else cells)
+                    order.add(comparable(column), None if log.typed else cells)
                 if name in indicated:
                     known = without_nan(plain(column if cells is None else cells))
                     # Final rows do not count: they may lack their observation as a whole.
