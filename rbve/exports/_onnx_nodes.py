@@ -51,6 +51,9 @@ class Nodes:
     def cast(self, name: str, dtype: str) -> str:
         return self.add("Cast", [name], to=TYPES[dtype])
 
+    def concat(self, names: Sequence[str], axis: int) -> str:
+        return self.add("Concat", names, axis=axis) if len(names) > 1 else names[0]
+
     def shape(self, sizes: Sequence[Any], fill: bool = True) -> str:
         """Sizes as a tensor. `fill`: one that grows with the batch is what is left."""
         grown = [size for size in sizes if not isinstance(size, int)]

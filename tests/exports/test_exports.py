@@ -22,8 +22,10 @@ from support.policies import (
 )
 
 from rbve import export
+from rbve.data.features import Feature, Features
 from rbve.policy import Policy
 
+onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 FAST = [("bcq", "columns"), ("rbve", "image"), ("iqn", "lstm")]
 FIGURES = ("q", "scores", "probabilities", "gap")
@@ -42,14 +44,16 @@ def run_onnx(path: Path, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
     )
 
 
-def table_of(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+def table_of(
+    rows: list[dict[str, Any]], numbers: tuple[str, ...] = ("clock", "age", "score")
+) -> dict[str, np.ndarray]:
     """Columns as a caller has them: doubles and text."""
-    numbers = ("clock", "age", "score")
     return {
         name: np.array([np.nan if row[name] is None else row[name] for row in rows], np.float64)
         if name in numbers
         else np.array([row[name] for row in rows], object)
         for name in rows[0]
+        if name != "refused"
     }
 
 
@@ -177,6 +181,54 @@ def test_masks_may_be_left_out_unless_the_data_had_them(tmp_path: Path) -> None:
     export(dataclasses.replace(policy, masked=True), tmp_path / "masked.onnx")
     with pytest.raises(Exception, match="legal"):
         run_onnx(tmp_path / "masked.onnx", {"observation": obs})
+
+
+def test_a_text_means_what_its_column_says(tmp_path: Path) -> None:
+    """Though all columns share one table: levels of one are missing or unseen in another."""
+    columns = (
+        Feature("a", "category", categories=("x", "NA", "True"), missing="mean"),
+        Feature("low", mean=2.0, scale=3.0, low=0.0, high=10.0, clip=1.5, missing="mean"),
+        Feature("b", "category", categories=("True", "False", "(other)"), other=True),
+        Feature("c", "category", categories=("True", "False"), missing="indicator"),
+        Feature("high", mean=-1.0, scale=0.5, low=-5.0, high=5.0, missing="indicator"),
+        Feature("d", "category", categories=("y", "x"), missing="indicator"),
+        Feature("e", mean=1.0, low=-1.0, high=1.0),
+    )
+    policy = random_policy("rbve", "columns", Features(columns))
+    words, numbers = ["x", "y", "NA", "True", "true", "False", "nan"], [None, -9.0, 0.0, 11.0, 5.5]
+    rng, rows = np.random.default_rng(3), []
+    for _ in range(300):
+        row = {c.name: words[rng.integers(7)] for c in columns if c.kind == "category"}
+        row |= {c.name: numbers[rng.integers(5)] for c in columns if c.kind == "number"}
+        try:
+            policy.decide(row)
+        except ValueError:  # a graph cannot refuse
+            row["refused"] = True
+        except UserWarning:
+            pass
+        rows.append(row)
+    good = [row for row in rows if "refused" not in row]
+    assert 20 < len(good) < 280
+    export(policy, tmp_path / "p.onnx")
+    known = policy.decisions(good)
+    assert 0 < known.supported.sum() < len(good)
+    found = run_onnx(tmp_path / "p.onnx", table_of(good, ("low", "high", "e")))
+    compare(known, found, FIGURES)
+    bad = [row for row in rows if "refused" in row]
+    found = run_onnx(tmp_path / "p.onnx", table_of(bad, ("low", "high", "e")))
+    assert not found["supported"].any()
+    assert np.isfinite(found["q"]).all()
+
+
+def test_the_number_of_nodes_does_not_grow_with_the_columns(tmp_path: Path) -> None:
+    counts = []
+    for times in (1, 4):
+        columns = [Feature(f"n{i}", mean=1.0) for i in range(2 * times)]
+        columns += [Feature(f"c{i}", "category", categories=("x", "y")) for i in range(2 * times)]
+        policy = random_policy("rbve", "columns", Features(tuple(columns)))
+        export(policy, tmp_path / f"{times}.onnx")
+        counts.append(len(onnx.load(tmp_path / f"{times}.onnx").graph.node))
+    assert counts[0] == counts[1]
 
 
 def test_metadata(tmp_path: Path) -> None:

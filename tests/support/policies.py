@@ -37,10 +37,12 @@ KINDS: dict[str, tuple[tuple[int, ...], str, int]] = {  # observation, torso, me
 }
 
 
-def random_policy(name: str = "rbve", kind: str = "dense", **fields: Any) -> Policy:
-    """Of an algorithm, for one of KINDS or "columns", rows of FEATURES."""
+def random_policy(
+    name: str = "rbve", kind: str = "dense", features: Features = FEATURES, **fields: Any
+) -> Policy:
+    """Of an algorithm, for one of KINDS or "columns", rows of `features`."""
     columns = kind == "columns"
-    shape, torso, memory = ((FEATURES.size,), "mlp", 0) if columns else KINDS[kind]
+    shape, torso, memory = ((features.size,), "mlp", 0) if columns else KINDS[kind]
     if kind == "image_lstm":
         shape = (44, 40, 2)
     algorithm = algorithms.load(name)
@@ -48,7 +50,9 @@ def random_policy(name: str = "rbve", kind: str = "dense", **fields: Any) -> Pol
     hidden = (9, 7) if torso == "mlp" else (8,)
     key = jax.random.key(3)
     network = build(shape, len(ACTIONS), algorithm.head, options, hidden, key, torso, memory)
-    own: dict[str, Any] = {"features": FEATURES, "obs_shape": (5,)} if columns else {}
+    own: dict[str, Any] = {}
+    if columns:
+        own = {"features": features, "obs_shape": (len(features.columns),)}
     own = {"obs_shape": shape, "torso": torso, "memory": memory, "rescaled": memory > 0, **own}
     return Policy(
         algorithm, options, algorithm.config(), network, actions=ACTIONS, hidden=hidden,
