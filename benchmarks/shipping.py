@@ -30,9 +30,9 @@ GROUP = 1 << 18
 COLD = """
 import time
 begin = time.perf_counter()
-from rbve import runtime
-decider = runtime.load({folder!r})
-decider.decide({row!r})
+import rbve
+policy = rbve.{load}({path!r})
+policy.decide({row!r})
 print((time.perf_counter() - begin) * 1e3, time.process_time() * 1e3)
 """
 
@@ -114,6 +114,15 @@ def microseconds(function: Callable[[], Any], count: int = 2000) -> float:
     return min(times) * 1e6
 
 
+def cold_start(code: str) -> tuple[float, float]:
+    """Milliseconds, of the clock and of the processor, in fresh processes: the least of seven."""
+    command, found = [sys.executable, "-c", code], []
+    for _ in range(7):
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        found.append([float(each) for each in done.stdout.split()])
+    return min(each[0] for each in found), min(each[1] for each in found)
+
+
 def one_decision(policy: Any, folder: Path, row: dict[str, Any]) -> dict[str, float]:
     import onnx
     import onnxruntime
@@ -165,18 +174,18 @@ def main() -> None:
         row: dict[str, Any] = {f"x{i}": 0.5 * i for i in range(NUMBERS)} | {"c0": "B", "c1": "C"}
         for name in ("shipped", "policy.onnx"):
             rbve.export(policy, folder / name)
-        code = COLD.format(folder=str(folder / "shipped"), row=row)
-        cold = []
-        for _ in range(7):
-            done = subprocess.run(
-                [sys.executable, "-c", code], check=True, capture_output=True, text=True
-            )
-            cold.append([float(each) for each in done.stdout.split()])
-        figures = {
-            "import, load, first decision (ms, best of 7)": min(each[0] for each in cold),
-            "the same, of the processor, with Python's start (ms)": min(each[1] for each in cold),
-            **one_decision(policy, folder, row),
-        }
+        policy.save(folder / "policy.safetensors")
+        figures = {}
+        for words, load, name in (
+            ("an exported folder", "load_policy", "shipped"),
+            ("a saved policy", "load_policy", "policy.safetensors"),
+            ("a saved policy, to train or evaluate", "Policy.load", "policy.safetensors"),
+        ):
+            code = COLD.format(load=load, path=str(folder / name), row=row)
+            wall, processor = cold_start(code)
+            figures[f"import, load, first decision, {words} (ms, best of 7)"] = wall
+            figures[f"the same of the processor, with Python's start, {words} (ms)"] = processor
+        figures |= one_decision(policy, folder, row)
         for count in (arguments.rows // 10, arguments.rows):
             make_rows(folder / "rows.parquet", count)
             arrow = min(arrows_own(folder / "rows.parquet", folder / "a.parquet") for _ in range(2))

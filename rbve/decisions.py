@@ -17,8 +17,8 @@ from rbve.off_policy.select import select as selecting
 from rbve.off_policy.tables import TABLES, read_table
 from rbve.off_policy.targets import Deployment
 from rbve.policy import Policy
-from rbve.policy.file import policy_file
 from rbve.report import card
+from rbve.runtime.saved import policy_file
 from rbve.sweep.cluster import Cluster, on_cluster
 from rbve.training.run import POLICY, Progress
 

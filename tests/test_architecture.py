@@ -40,7 +40,7 @@ LAYERS = (
     {"sweep"},
     {"off_policy"},
     {"report"},
-    {"api", "decisions", "shipping", "rbve"},  # "rbve" is rbve/__init__.py
+    {"api", "deciding", "decisions", "shipping", "rbve"},  # "rbve" is rbve/__init__.py
     {"paper", "sklearn"},
     {"cli"},
 )
@@ -52,7 +52,7 @@ BESIDE = {
     "tensors": {"files", "schema"},
     "algorithms": {"data"},  # filtered BC chooses episodes
     "behaviours": {"training"},  # online agents learn by the same update
-    "rbve": {"api", "decisions", "shipping"},
+    "rbve": {"api", "deciding", "decisions", "shipping"},
 }
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
@@ -166,7 +166,15 @@ def test_reports_never_train() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-START_UP = ("rbve", "rbve.algorithms", "rbve.envs", "rbve.data", "rbve.report", "rbve.cli")
+START_UP = (
+    "rbve",
+    "rbve.deciding",
+    "rbve.algorithms",
+    "rbve.envs",
+    "rbve.data",
+    "rbve.report",
+    "rbve.cli",
+)
 
 
 def test_start_up_needs_no_jax() -> None:

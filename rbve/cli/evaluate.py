@@ -37,7 +37,7 @@ def command(
     from rich.text import Text
 
     from rbve import api
-    from rbve.policy.file import policy_file
+    from rbve.runtime.saved import policy_file
 
     find_modules_here(env)
     policy = policy_file(policy)

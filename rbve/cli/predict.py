@@ -42,10 +42,10 @@ def command(
         prefix: Of the names of the columns that are added.
         overwrite: Replace what is at OUT.
     """
-    from rbve import shipping
+    from rbve import deciding
 
     with _console.bar(f"reading {rows}", None, "") as bar:
-        done = shipping.predict(
+        done = deciding.predict(
             policy, rows, out, keep=keep or None, legal=legal, values=values, on_error=on_error,
             prefix=prefix, overwrite=overwrite, algorithm=algorithm, on_progress=bar.reach,
         )  # fmt: skip

@@ -22,8 +22,8 @@ from rbve.evaluation.fit import Interface
 from rbve.evaluation.rollout import EvaluationPlan, Figures, check_seed, final_rows
 from rbve.files import allow_open_files, locked
 from rbve.policy import Policy
-from rbve.policy.file import POLICY
 from rbve.policy.trained import JOB, TrainedAs
+from rbve.runtime.saved import POLICY
 
 WAITING = "waiting"
 SNAPSHOTS = "snapshots"  # whoever makes this folder inside a run finds its policies there, all kept

@@ -3,10 +3,11 @@
 import dataclasses
 import warnings
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
@@ -17,20 +18,21 @@ from rbve.data.features import Features
 from rbve.networks import build, flattened
 from rbve.networks.heads import head_from_text, head_text
 from rbve.networks.torsos import TORSOS, hidden_for, torso_for
-from rbve.rows import FACTS, JOB, upgraded
+from rbve.policy import core
+from rbve.rows import upgraded
+from rbve.runtime import saved
 from rbve.runtime.outcome import BEHAVIOUR
+from rbve.runtime.saved import INFO, policy_file
 from rbve.schema import INT32, MAX_WIDTH
 from rbve.tensors import read_tensors, write_tensors
 from rbve.types import Head
 
-POLICY = "policy.safetensors"  # in the folder of a run
 _FIELDS = {
     "kind": str, "algorithm": str, "algorithm_version?": str, "head?": str, "values?": bool,
     "scores?": (str, None), "options": {"*": (str, bool, int, float, None)}, "config": {"*": float},
     "obs_shape": [int], "actions": [str], "torso?": str, "hidden": [int], "memory?": int,
     "rescaled?": bool, "masked": bool,
-    "info": {"job?": JOB, "facts?": FACTS, "step?": int, "diverged_at?": int},
-    "features?": (list, None), "support?": (dict, None),
+    "info": INFO, "features?": (list, None), "support?": (dict, None), "program?": (dict, None),
 }  # fmt: skip
 _SUPPORT = {
     "policy": dict, "temperature": schema.FINITE, "threshold": schema.FINITE,
@@ -39,29 +41,34 @@ _SUPPORT = {
 _PLAIN = ("obs_shape", "actions", "memory", "rescaled", "masked")  # written as they are
 
 
-def policy_file(path: Path) -> Path:
-    """The file itself; of a run's folder, the policy in it."""
-    if not path.is_dir():
-        return path
-    if (path / POLICY).is_file():
-        return path / POLICY
-    below = sorted(path.rglob(POLICY))
-    raise ValueError(
-        f"{path}: is a folder; give the file of one policy"
-        + (f", such as {below[0]} ({len(below)} below)" if below else f" (no {POLICY} is below it)")
-    )
-
-
 def write(path: Path, policy: Any) -> None:
     arrays = {"weights": np.asarray(ravel_pytree(policy.network)[0])}
     info = _described(policy)
     if policy.support is not None:
-        own = policy.support
-        arrays["support"] = np.asarray(ravel_pytree(own.behaviour.network)[0])
-        info["support"] = {"policy": _described(own.behaviour)} | {
-            name: getattr(own, name) for name in _SUPPORT if name != "policy"
+        known = policy.support
+        arrays["support"] = np.asarray(ravel_pytree(known.behaviour.network)[0])
+        info["support"] = {"policy": _described(known.behaviour)} | {
+            name: getattr(known, name) for name in _SUPPORT if name != "policy"
         }
-    write_tensors(path, arrays, info)
+    try:
+        program = core.program_of(policy)
+    except ValueError:  # it computes what no program can: decisions take JAX
+        return write_tensors(path, arrays, info)
+    decider = policy.decider
+    info["program"], own = saved.described(program, _leaves(policy), decider.units, decider.rules)
+    write_tensors(path, arrays | own, info)
+
+
+def _leaves(policy: Any) -> Iterator[tuple[str, int, np.ndarray]]:
+    """The arrays of weights, each with the vector that holds it and its place there."""
+    networks = {"weights": policy.network}
+    if policy.support is not None:
+        networks["support"] = policy.support.behaviour.network
+    for name, network in networks.items():
+        first = 0
+        for leaf in map(np.asarray, jax.tree.leaves(network)):
+            yield name, first, leaf
+            first += leaf.size
 
 
 def _described(policy: Any) -> dict[str, Any]:

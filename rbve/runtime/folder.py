@@ -17,11 +17,12 @@ from rbve.runtime.outcome import Rules
 from rbve.runtime.program import Program
 
 ARRAYS, DESCRIPTION = "policy.npz", "policy.json"
+PROGRAM = {"inputs": [str], "operations": [list], "outputs": {"*": int}}
 _FIELDS = {
     "kind": str, "version": int, "actions": [str], "obs_shape": [int], "masked": bool,
     "values": bool, "units": int, "features": (list, None), "rules": dict, "info": dict,
     "arrays": int, "crc32": int,
-    "program": {"inputs": [str], "operations": [list], "outputs": {"*": int}},
+    "program": PROGRAM,
 }  # fmt: skip
 _KIND, _VERSION = "rbve program", 1
 _INPUTS = ("obs", "legal")
@@ -78,10 +79,8 @@ def load(folder: str | Path) -> Decider:
         raise ValueError(f"{where}; export the policy again")
     constants = _arrays(place / ARRAYS, content)
     try:
-        return _decider(content, constants, str(place / DESCRIPTION))
-    except (
-        ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError,
-    ) as error:  # fmt: skip
+        return decider_from(content, constants, str(place / DESCRIPTION))
+    except ValueError as error:
         raise ValueError(f"{place}: damaged; {error}") from None
 
 
@@ -94,6 +93,14 @@ def _arrays(path: Path, content: Mapping[str, Any]) -> list[np.ndarray]:
             return [arrays[f"c{i}"] for i in range(content["arrays"])]
     except Exception as error:  # the reader of a damaged file raises anything
         raise ValueError(f"{path}: damaged ({error})") from None
+
+
+def decider_from(content: Mapping[str, Any], constants: list[np.ndarray], where: str) -> Decider:
+    """Of checked content; ValueError where its program does not decide."""
+    try:
+        return _decider(content, constants, where)
+    except (TypeError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
+        raise ValueError(str(error)) from None
 
 
 def _decider(content: Mapping[str, Any], constants: list[np.ndarray], where: str) -> Decider:
