@@ -1,6 +1,6 @@
 """One policy on one log: all that an estimator reads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -56,3 +56,14 @@ class OpeCase:
         if self.q is None:
             raise ValueError("this estimator needs fitted values")
         return self.q
+
+    def with_returns_of_one(self) -> "OpeCase":
+        """The same decisions with rewards that give every episode the return 1, which is then the
+        value of every policy: 1 − γ in each decision, and 1 in the last."""
+        log = self.log
+        reward = np.zeros(len(log.dataset.action))
+        reward[log.rows] = 1 - log.gamma
+        reward[log.final_rows - 1] = 1.0
+        return replace(
+            self, log=replace(log, dataset=replace(log.dataset, reward=reward)), v_cut=None
+        )

@@ -158,8 +158,7 @@ def _judgement(
     log = case.log
     influence = {each: estimators.load(each).estimate(case) for each in estimators.suited(log)}
     asked = _Gates.of(case, behaviour)
-    own = {each: asked.of_estimator(estimators.load(each).ESTIMATOR, behaviour.source)
-           for each in influence}  # fmt: skip
+    own = {each: asked.of_estimator(each, behaviour.source) for each in influence}
     agreement = gates.agreement_gate(case, _comparable(influence, own, log))
     make = intervals.METHODS[plan.interval]
     estimates = []
@@ -198,7 +197,7 @@ class _Gates:
 
     common: tuple[Gate, ...]
     weighted: tuple[Gate, ...]
-    light: tuple[Gate, ...]  # of weights that have to have a variance
+    known: Mapping[str, Gate]  # by estimator, of a value that is known
     fitted: tuple[Gate, ...]
     cut: bool  # much of the value lies beyond cuts, where it is a fitted one that no weight mends
 
@@ -212,21 +211,28 @@ class _Gates:
         # may have learned from parts of episodes.
         if gates.most_common(case.returns)[1].mean() < gates.RARE_RETURNS:
             (common if case.log.one_step else weighted).append(gates.events_gate(case))
-        light, fitted = (gates.variance_gate(case),), (gates.fit_gate(case),)
+        known = {}
+        for name in estimators.suited(case.log):
+            file = estimators.load(name)
+            if file.ESTIMATOR.unheld:
+                label = file.ESTIMATOR.name_on(case.log)
+                known[name] = gates.known_value_gate(case, file.estimate, label)
+        fitted = (gates.fit_gate(case),)
         return _Gates(
-            tuple(common), tuple(weighted), light, fitted, _beyond_cuts(case) > gates.BEYOND_CUTS
+            tuple(common), tuple(weighted), known, fitted, _beyond_cuts(case) > gates.BEYOND_CUTS
         )
 
     @property
     def every(self) -> tuple[Gate, ...]:
-        return (*self.common, *self.weighted, *self.light, *self.fitted)
+        return (*self.common, *self.weighted, *self.known.values(), *self.fitted)
 
-    def of_estimator(self, kind: estimators.Estimator, source: Source) -> list[Gate]:
+    def of_estimator(self, name: str, source: Source) -> list[Gate]:
+        kind = estimators.load(name).ESTIMATOR
         # Where weights are right, what a fit lacks is made up for by them, up to a cut.
         made_up = kind.weights and source == "logged" and not self.cut
         asked = [*self.common, *(self.weighted if kind.weights else ())]
         asked += self.fitted if (kind.values or self.cut) and not made_up else ()
-        return [*asked, *(self.light if kind.light_tail else ())]
+        return [*asked, *([self.known[name]] if name in self.known else [])]
 
 
 def _beyond_cuts(case: OpeCase) -> float:

@@ -99,6 +99,34 @@ def test_wrong_propensities_with_many_effective_episodes(clean: tuple[Process, O
     assert "propensities do not fit the log" in str(gate(found, "mean weight"))
 
 
+def test_returns_of_one(clean: tuple[Process, OpeCase]) -> None:
+    _, case = clean
+    assert case.log.cut.any()
+    assert case.log.gamma < 1
+    known = case.with_returns_of_one()
+    np.testing.assert_allclose(known.returns, 1.0)
+    np.testing.assert_array_equal(known.weight, case.weight)
+
+
+@pytest.mark.parametrize("name", ["trajectory_is", "pdis", "wpdis"])
+def test_a_known_value_that_is_missed(name: str, clean: tuple[Process, OpeCase]) -> None:
+    """The large weights of one action are missing by chance: self-normalised weights of whole
+    episodes make up for it, the others show it."""
+    _, case = clean
+    estimate = estimators.load(name).estimate
+    found = gates.known_value_gate(case, estimate, name)
+    assert found.passed
+    assert found.name == f"known value of {name}"
+    assert f"{name} makes 1.0" in str(found) or f"{name} makes 0.9" in str(found)
+    last = np.repeat(case.log.last(case.weight), case.log.lengths)
+    lacking = replace(case, policy=np.where((last > np.quantile(last, 0.98))[:, None], 0.0,
+                                            case.policy))  # fmt: skip
+    missed = gates.known_value_gate(lacking, estimate, name)
+    assert not missed.passed
+    assert "of a value that is 1; go by DR or WIS" in str(missed)
+    assert estimators.load("wis").estimate(lacking.with_returns_of_one()).mean() == pytest.approx(1)
+
+
 def test_target_policy_as_propensities_is_told_by_disagreement(
     clean: tuple[Process, OpeCase],
 ) -> None:

@@ -23,7 +23,7 @@ class Estimator:
     one_step_label: str = ""  # as the literature on bandits calls it; "" = the same
     weights: bool = False  # multiplies by π / μ
     values: bool = False  # reads a fitted Q̂
-    light_tail: bool = False  # its interval holds only where weights have a variance
+    unheld: bool = False  # nothing makes up for weights that do not average 1
     steps: str = "any"  # "one": only logs of one-step episodes; "several": only others
     interval: bool = True  # its spread over episodes tells how far it may be off, all of it
     order: int = 50

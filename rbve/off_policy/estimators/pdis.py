@@ -11,7 +11,7 @@ import numpy as np
 from rbve.off_policy.case import OpeCase
 from rbve.off_policy.estimators import Estimator
 
-ESTIMATOR = Estimator("PDIS", weights=True, light_tail=True, steps="several", order=45)
+ESTIMATOR = Estimator("PDIS", weights=True, unheld=True, steps="several", order=45)
 
 
 def estimate(case: OpeCase) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from rbve.off_policy.case import OpeCase
 from rbve.off_policy.estimators import Estimator
 
-ESTIMATOR = Estimator("IS", "IPW", weights=True, light_tail=True, order=40)
+ESTIMATOR = Estimator("IS", "IPW", weights=True, unheld=True, order=40)
 
 
 def estimate(case: OpeCase) -> np.ndarray:

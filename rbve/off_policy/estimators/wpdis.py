@@ -10,7 +10,7 @@ import numpy as np
 from rbve.off_policy.case import OpeCase
 from rbve.off_policy.estimators import Estimator
 
-ESTIMATOR = Estimator("WPDIS", weights=True, light_tail=True, steps="several", order=25)
+ESTIMATOR = Estimator("WPDIS", weights=True, unheld=True, steps="several", order=25)
 
 
 def estimate(case: OpeCase) -> np.ndarray:
