@@ -1,9 +1,9 @@
 """R2D2's learner on sequences of 120 steps: steps per second.
 
 Against the same network and loss in PyTorch, whose torch.nn.LSTM unrolls a batch that is there
-already: nothing is drawn, moved or logged. One run has all cores, then as many runs as cores one
-each, as `rbve train` runs several seeds. Sizes are those of the paper's learners, offline and
-online, and of the studies here.
+already: nothing is drawn, moved or logged. One run has all cores, as one device or with its
+sequences shared out (`--devices`), then as many runs as cores one each, as `rbve train` runs
+several seeds. Sizes are those of the paper's learners, offline and online, and of the studies here.
 """
 
 from __future__ import annotations
@@ -65,6 +65,10 @@ def compare(
         "one run": lambda: per_update([ours.ask(**asked, runs=1)]),
         "a run a core": lambda: per_update([ours.ask(**asked, runs=len(cores()))]),
     }
+    if shared := size.batch % len(cores()) == 0 and len(cores()) > 1:
+        contestants["shared"] = lambda: per_update(
+            [ours.ask(**asked, runs=1, devices=len(cores()))]
+        )
     if free:
         contestants |= {
             "one torch": lambda: per_update([free.ask(**asked)]),
@@ -78,6 +82,10 @@ def compare(
         wall, cpu = ratio(laps["one torch"], laps["one run"])
         note = f"by CPU time {cpu:.2f}x"
         figures.append(Figure("memory", name.format("one run on all cores"), wall, "x", note))
+        if shared:
+            wall, cpu = ratio(laps["one torch"], laps["shared"])
+            note = f"by CPU time {cpu:.2f}x"
+            figures.append(Figure("memory", name.format("one run, --devices"), wall, "x", note))
         wall, _ = ratio(laps["a torch a core"], laps["a run a core"])
         figures.append(Figure("memory", name.format("a run on each core"), wall, "x"))
     return figures

@@ -23,7 +23,7 @@ import jax  # noqa: E402
 from rbve.data import Dataset, load  # noqa: E402
 from rbve.spec import Spec  # noqa: E402
 from rbve.training.run import MemberRun, advancing, table_for, team  # noqa: E402
-from rbve.training.update import make_program  # noqa: E402
+from rbve.training.update import make_program, whole  # noqa: E402
 
 FOREVER = 10**6  # updates of a run that laps are taken from
 
@@ -32,22 +32,24 @@ def prepare(path: str) -> Callable[..., dict[str, Any]]:
     data = load(path)
     runs_of = functools.cache(functools.partial(begin, path, data))
 
-    def answer(units: int, batch: int, updates: int, runs: int) -> dict[str, Any]:
-        return lap(runs_of(units, batch, runs), updates)
+    def answer(units: int, batch: int, updates: int, runs: int, devices: int = 1) -> dict[str, Any]:
+        return lap(runs_of(units, batch, runs, devices), updates)
 
     return answer
 
 
 class Run:
-    """One run on a device of its own, past its first update, for which its program is compiled."""
+    """One run on devices of its own, from `device` on, past its first update, for which its program
+    is compiled."""
 
-    def __init__(self, job: Spec, data: Dataset, device: jax.Device) -> None:
+    def __init__(self, job: Spec, data: Dataset, device: jax.Device, devices: int) -> None:
         self.device, self.steps = device, 0
         spec = job
         with jax.default_device(device), ExitStack() as stack:
             out = stack.enter_context(tempfile.TemporaryDirectory())
-            group, table = team(1, spec.sampling.batch_size), table_for(spec, [data])
-            program = make_program(spec, table.items)
+            group, table = team(devices, spec.sampling.batch_size), table_for(spec, [data])
+            split = group.split if devices > 1 else whole
+            program = make_program(spec, group.sharing(table.items), split)
             member = MemberRun(job, data, Path(out), program, table, 0)
             self.member = member
             self.advance = stack.enter_context(advancing(program, [member], table, group))
@@ -60,7 +62,7 @@ class Run:
             self.advance([self.member], self.steps)
 
 
-def begin(path: str, data: Dataset, units: int, batch: int, runs: int) -> list[Run]:
+def begin(path: str, data: Dataset, units: int, batch: int, runs: int, devices: int) -> list[Run]:
     base = Spec.of(
         path=path,
         target_period=400,
@@ -74,8 +76,8 @@ def begin(path: str, data: Dataset, units: int, batch: int, runs: int) -> list[R
         every=FOREVER,
     ).resolved()
     jobs = [base.varied(seed=seed) for seed in range(runs)]
-    devices = jax.local_devices()[:runs]
-    return [Run(job, data, device) for job, device in zip(jobs, devices, strict=True)]
+    first = jax.local_devices()[:runs]
+    return [Run(job, data, device, devices) for job, device in zip(jobs, first, strict=True)]
 
 
 def lap(runs: list[Run], updates: int) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class _TrainFlags:
         print_config: Print what the other flags mean as such a file, and train nothing.
         preset: The paper's settings for a benchmark, where neither flag nor file says otherwise:
             rlu-atari, rlu-dmlab, small-memory. Add --help to see them.
-        devices: Over how many accelerators (or cores) every batch is split, without memory.
+        devices: Over how many accelerators (or cores) every batch is split.
             Results change in the last digits alone.
     """
 

@@ -46,8 +46,6 @@ def run_jobs(
     jobs = [job.resolved() for job in jobs]
     for job in jobs:
         check_devices(devices, jax.local_device_count(), job.sampling.batch_size)
-        if devices > 1 and job.network.memory:
-            raise ValueError("batches of sequences are not split; leave --devices out with memory")
     stores = Stores(dict(datasets or {}))
     # Workers go by absolute paths: ViZDoom changes the working directory while it starts.
     home = out.absolute()

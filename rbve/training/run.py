@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +61,12 @@ class _Team:
         if len(self.devices) == 1:
             return tree
         return jax.lax.with_sharding_constraint(tree, self.placed("batch"))
+
+    def sharing(self, items: Any) -> Any:
+        """Items of batches that are worked on in parts; sequences have to know their devices."""
+        if len(self.devices) == 1 or not hasattr(items, "devices"):
+            return items
+        return replace(items, devices=self.devices)
 
     def compiled(self, advance: Callable[..., Any], *axes: str | None) -> Callable[..., Any]:
         """advance(state, rows, member, until, sums) as a program; `axes` say how the rows are
@@ -138,7 +144,8 @@ def train_members(
     algorithm = spec.load_algorithm()
     kept = {id(data): algorithm.keep(data) for data in datasets}
     table = table_for(spec, [kept[id(data)] for data in datasets])
-    program = make_program(spec, table.items, group.split if devices > 1 else whole)
+    items = group.sharing(table.items)
+    program = make_program(spec, items, group.split if devices > 1 else whole)
     judges = _judges(jobs, datasets, held_out)
     for note in (
         *weight_notes(jobs, program.options, table.g_scale.tolist()),

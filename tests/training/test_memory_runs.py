@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.recordings import record_policy
 
 from rbve import api, envs
+from rbve.algorithms import NoOptions
 from rbve.data import Dataset, load
 from rbve.data._rlu.tfrecord import parse_example, records
 from rbve.data.episode import Episode
 from rbve.evaluation.actors import PolicyActor
 from rbve.evaluation.vector import VectorEnv, play
+from rbve.networks import build
+from rbve.networks.recurrent import Seen
 from rbve.policy import Policy
 from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
 from rbve.tensors import read_tensors
 from rbve.training.batches import sequences
+from rbve.training.batches.steps import remembered
 from rbve.training.batches.table import sequence_table
 from rbve.training.run import CHECKPOINT, POLICY
 
@@ -116,9 +122,43 @@ def test_a_session_says_what_is_wrong_and_can_go_on(remembering: Policy) -> None
     assert one.last_action == 1
 
 
-def test_two_devices_do_not_share_sequences(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="sequences are not split; leave --devices out"):
-        run_jobs([job(path)], tmp_path, devices=2)
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("rbve", {"lam": 0.1}),
+        pytest.param("bve", {"sequence": 8, "burn_in": 3}, marks=pytest.mark.slow),
+        pytest.param("iqn", {"sequence": 8, "burn_in": 3}, marks=pytest.mark.slow),
+        pytest.param("bcq", {}, marks=pytest.mark.slow),
+    ],
+)
+def test_two_devices_that_share_sequences_learn_as_one(
+    path: Path, tmp_path: Path, name: str, changes: dict[str, Any]
+) -> None:
+    own = job(path, algorithm=name, **changes)
+    found = []
+    for devices in (1, 2):
+        (folder,) = run_jobs([own], tmp_path / str(devices), devices=devices)
+        found.append(read_tensors(folder / CHECKPOINT)[0])
+    assert found[0].keys() == found[1].keys()
+    for key, value in found[0].items():
+        np.testing.assert_allclose(found[1][key], value, rtol=1e-4, atol=1e-5, err_msg=key)
+
+
+def test_each_device_unrolls_its_own_sequences() -> None:
+    """A product over the steps of all sequences would mean that every device does all the work."""
+    devices = tuple(jax.local_devices()[:2])
+    steps, batch, units = 6, 8, 16
+    network = build((3,), 2, "q", NoOptions(), (units,), jax.random.key(0), memory=units)
+    seen = Seen(
+        jnp.ones((steps, batch, 3)),
+        jnp.zeros((steps, batch), jnp.int32),
+        jnp.zeros((steps, batch)),
+        jnp.zeros((steps, batch), bool),
+    )
+    split = jax.jit(functools.partial(remembered, burn_in=0, devices=devices))
+    text = split.lower(network, seen).compile().as_text()
+    assert f"f32[{4 * units},{steps * batch // 2}]" in text
+    assert f"f32[{4 * units},{steps * batch}]" not in text
 
 
 class Outside:

@@ -20,7 +20,7 @@ from rbve.data.readahead import ReadAhead
 from rbve.data.transitions import Bootstrap, View, transitions
 from rbve.networks.recurrent import Seen
 from rbve.training.batches import Packed, Picked, Store, all_rows, has_pixels, row_bytes
-from rbve.training.batches.steps import Steps, remembered, views_of_steps
+from rbve.training.batches.steps import Devices, Steps, remembered, views_of_steps
 from rbve.types import Array, Batch, Head, Views
 
 NUMBERS = Packed(
@@ -62,6 +62,7 @@ class SequenceItems:
     pixels: bool  # frames are bytes
     plan: SequencePlan
     evaluates: bool = False  # rows hold what a policy does
+    devices: Devices = ()
 
     averaged = True
 
@@ -134,7 +135,8 @@ class SequenceItems:
         return later.reshape(-1, self.actions)
 
     def views(self, online: Any, target: Any, picked: Picked, keys: Sequence[Array]) -> Views:
-        return views_of_steps(online, target, self._steps(picked)[0], self.plan.burn_in, keys)
+        steps = self._steps(picked)[0]
+        return views_of_steps(online, target, steps, self.plan.burn_in, keys, devices=self.devices)
 
     def heads(self, network: Any, picked: Picked, key: Array) -> Head:
         seen, later = self._steps(picked)[0]

@@ -6,10 +6,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
 from jax.tree_util import Partial
 
 from rbve.networks.recurrent import Memory, Seen
 from rbve.types import Array, Head, Views
+
+Devices = tuple[jax.Device, ...]  # that share the sequences of a batch; none: one has them all
 
 
 class Steps(NamedTuple):
@@ -27,10 +31,13 @@ def views_of_steps(
     burn_in: int,
     keys: Sequence[Array],
     memory: Memory | None = None,
+    devices: Devices = (),
 ) -> Views:
     """Views of train · B steps: each network is unrolled once, from `memory` or an empty one."""
     now, later, target_draw = keys
-    mine, theirs = (remembered(each, steps.seen, burn_in, memory) for each in (online, target))
+    mine, theirs = (
+        remembered(each, steps.seen, burn_in, memory, devices) for each in (online, target)
+    )
     trained, batch = steps.later.shape
     after = steps.later - burn_in
     heads = online.heads(mine, now)
@@ -51,13 +58,34 @@ def views_of_steps(
     )
 
 
-def remembered(network: Any, seen: Seen, burn_in: int, memory: Memory | None = None) -> Array:
+def remembered(
+    network: Any,
+    seen: Seen,
+    burn_in: int,
+    memory: Memory | None = None,
+    devices: Devices = (),
+) -> Array:
     """After every step from `burn_in` on (L − burn_in, H, B); no gradient reaches those before."""
     memory = network.start(seen.first.shape[1]) if memory is None else memory
-    if burn_in:
-        warming = Seen(*(column[:burn_in] for column in seen))
-        memory = jax.lax.stop_gradient(network.unroll(warming, memory)[1])
-    return network.unroll(Seen(*(column[burn_in:] for column in seen)), memory)[0]
+
+    def unroll(network: Any, seen: Seen, memory: Memory) -> Array:
+        if burn_in:
+            warming = Seen(*(column[:burn_in] for column in seen))
+            memory = jax.lax.stop_gradient(network.unroll(warming, memory)[1])
+        return network.unroll(Seen(*(column[burn_in:] for column in seen)), memory)[0]
+
+    if devices:
+        # Said outright: left to itself the compiler would join the steps of all devices, since
+        # layers take steps and sequences as one axis, and each would work on all of them.
+        alike, batch = PartitionSpec(), PartitionSpec(None, "batch")
+        unroll = jax.shard_map(
+            unroll,
+            mesh=Mesh(np.array(devices), ("batch",)),
+            in_specs=(alike, batch, batch),
+            out_specs=PartitionSpec(None, None, "batch"),
+            check_vma=False,
+        )
+    return unroll(network, seen, memory)
 
 
 def _first(head: Head, *, count: int) -> Head:
