@@ -11,6 +11,7 @@ from rbve.evaluation.fit import Interface, category_codes, check_fit
 from rbve.evaluation.vector import WIDTH, Decision, HostActor, Outcome, VectorEnv
 from rbve.networks.recurrent import Seen
 from rbve.policy import Policy, forward, recall
+from rbve.policy.fallback import decided
 from rbve.runtime.inputs import action_id
 from rbve.types import Array, Head
 
@@ -26,19 +27,29 @@ class PolicyActor(HostActor):
         self.policy, self.stack, self.codes = policy, stack, codes
         self.memory = policy.network.start(WIDTH) if policy.memory else None
         self.fresh: set[int] = set()  # environments whose episode has just begun
+        self.model: PolicyActor | None = None  # of the behaviour, where there is a fallback
+        if policy.support is not None:
+            self.model = PolicyActor(policy.support.behaviour, stack)
 
     def begin(self, index: int) -> None:
         """Its memory is emptied at the next decision."""
         self.fresh.add(index)
+        if self.model is not None:
+            self.model.begin(index)
 
     def decide(self, obs: np.ndarray, legal: Any, last: Mapping[int, Outcome]) -> Decision:
         policy = self.policy
         if self.codes is not None:  # one-hot values become the data's categories
             obs = self.codes[obs.argmax(axis=-1)][:, None]
-        head = self._heads(policy.input(obs), last)
+        inputs = policy.input(obs)
+        head = self._heads(inputs, last)
         scores = policy.algorithm.scores(head, legal, policy.config, policy.options)
         q = np.asarray(policy.shown(head).q) if policy.algorithm.values else None
-        return Decision(np.argmax(np.asarray(scores), axis=-1), q)
+        if self.model is None or policy.support is None:
+            return Decision(np.argmax(np.asarray(scores), axis=-1), q)
+        logits = self.model._heads(inputs, last).q
+        action = decided(scores, logits, legal, obs, policy.support, policy.features)
+        return Decision(np.asarray(action), q)
 
     def _heads(self, obs: Array, last: Mapping[int, Outcome]) -> Head:
         if self.memory is None:

@@ -110,7 +110,10 @@ class Evaluator:
             raise ValueError("inside JAX a Policy plays; open the environment on the host")
         else:
             # Compiled once for all snapshots of a run.
-            kind = (plan, trained.algorithm, trained.options, trained.features, trained.rescaled)
+            kind = (
+                plan, trained.algorithm, trained.options, trained.features, trained.rescaled,
+                _Same(trained.support),
+            )  # fmt: skip
             if kind not in self._compiled:
                 played = rollout.make_rollout(self.env, trained.act_function(), plan)
                 self._compiled[kind] = jax.jit(played)
@@ -119,6 +122,19 @@ class Evaluator:
             measured = self._compiled[kind](trained.network, config, key)
         legal = ALL if masked else None
         return Evaluation(measured, values, legal if self.env.legal is None else _FROM_ENVIRONMENT)
+
+
+class _Same:
+    """A key that is equal for one object alone, and keeps it."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.held is self.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
 
 
 @contextmanager

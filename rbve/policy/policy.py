@@ -13,6 +13,7 @@ from rbve.algorithms import Acting
 from rbve.data.features import Features
 from rbve.data.inputs import network_input
 from rbve.policy import core, file
+from rbve.policy.fallback import with_fallback
 from rbve.policy.network import Actor, act_function, shown
 from rbve.policy.support import Support
 from rbve.policy.trained import TrainedAs
@@ -106,9 +107,14 @@ class Policy:
         return self.features.far(read_rows(observations, self.obs_shape, self.features)[0])
 
     def act_function(self) -> Actor:
-        return act_function(
+        """Its decisions inside JAX, with the fallback where it is shipped with one."""
+        own = act_function(
             self.algorithm, self.options, lambda network: network, self.features, self.rescaled
         )
+        if self.support is None:
+            return own
+        model = self.support.behaviour.act_function()
+        return with_fallback(own, model, self.support, self.features)
 
     def save(self, path: str | Path) -> None:
         """One file, which `Policy.load` reads."""
