@@ -52,6 +52,10 @@ def predict(
     values: bool = False,
     on_error: str = "stop",
     prefix: str = "policy_",
+    observation: Sequence[str] = (),
+    episode: str | None = None,
+    reward: str | None = None,
+    action: str | None = None,
     overwrite: bool = False,
     algorithm: str | Path | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
@@ -67,6 +71,12 @@ def predict(
         values: Also write the value of every action.
         on_error: "stop" at a row that is none, or "skip" it.
         prefix: Of the names of the columns that are added.
+        observation: Columns of a policy whose data had no named ones: one of arrays, one for each
+            number, or a prefix as in `pixel_*`; () = `observation` or `observation_*`.
+        episode: Of a policy with a memory: column of episodes, whose rows follow each other.
+        reward: Of such a policy: column of what the action of each row brought.
+        action: Of such a policy: column of what was done; None = `action`, if there is one, else
+            what the policy decides.
         overwrite: Replace what is at `out`.
         algorithm: File of a saved policy's algorithm, where it has scores of its own.
         on_progress: Called as rows are written, with how much was read of how much.
@@ -85,5 +95,8 @@ def predict(
         policy = load_policy(policy, algorithm)
     decider = policy if isinstance(policy, Decider) else policy.decider
     kept = None if keep is None else tuple(keep)
-    plan = streaming.Prediction(kept, legal, values, on_error == "skip", prefix)
+    plan = streaming.Prediction(
+        kept, legal, values, on_error == "skip", prefix, tuple(observation),
+        episode, reward, action,
+    )  # fmt: skip
     return streaming.predict(decider, Path(rows), Path(out), plan, overwrite, on_progress)

@@ -20,6 +20,10 @@ def command(
     values: bool = False,
     on_error: Literal["stop", "skip"] = "stop",
     prefix: str = "policy_",
+    observation: tuple[str, ...] = (),
+    episode: str | None = None,
+    reward: str | None = None,
+    action: str | None = None,
     overwrite: bool = False,
     algorithm: AlgorithmFile = None,
     as_json: Json = False,
@@ -40,6 +44,13 @@ def command(
         values: Also write the value of every action.
         on_error: What to do with a row that is none: stop there, or skip, count and list it.
         prefix: Of the names of the columns that are added.
+        observation: Columns of a policy whose data had no named ones: one of arrays, one for each
+            number, or a prefix as in "pixel_*". Default: observation, or observation_*.
+        episode: Of a policy with a memory: column of episodes, whose rows follow each other in
+            time. Default: episode.
+        reward: Of such a policy: column of what the action of each row brought. Default: reward.
+        action: Of such a policy: column of what was done in each row. Default: action if there is
+            one, else what the policy decides.
         overwrite: Replace what is at OUT.
     """
     from rbve import deciding
@@ -47,7 +58,8 @@ def command(
     with _console.bar(f"reading {rows}", None, "") as bar:
         done = deciding.predict(
             policy, rows, out, keep=keep or None, legal=legal, values=values, on_error=on_error,
-            prefix=prefix, overwrite=overwrite, algorithm=algorithm, on_progress=bar.reach,
+            prefix=prefix, observation=observation, episode=episode, reward=reward, action=action,
+            overwrite=overwrite, algorithm=algorithm, on_progress=bar.reach,
         )  # fmt: skip
     figures = {"rows": done.rows, "unsupported": done.unsupported, "skipped": done.skipped}
     if as_json:

@@ -16,7 +16,9 @@ from rbve.files import refuse_to_overwrite, replacing
 from rbve.registry import did_you_mean
 from rbve.runtime.arrow import BadRow, encode
 from rbve.runtime.decider import Decider
+from rbve.streaming.episodes import Episodes
 from rbve.streaming.masks import mask_columns, masks
+from rbve.streaming.observations import observation_columns, observations
 
 __all__ = ["Predicted", "Prediction", "predict"]
 
@@ -35,6 +37,13 @@ class Prediction:
         values: Also the value of every action.
         skip: Rows that are none are left out, and counted.
         prefix: Of the columns that are added.
+        observation: The columns of a policy without named ones: one of arrays, one for each number,
+            or a prefix such as "pixel_*"; () = `observation` or `observation_*`.
+        episode: Of a policy with a memory: the column of episode ids, whose rows follow each other;
+            None = `episode`.
+        reward: Of such a policy: what the action of each row brought; None = `reward`.
+        action: Of such a policy: what was done in each row; None = `action` if there is such a
+            column, else what the policy decides.
     """
 
     keep: tuple[str, ...] | None = None
@@ -42,6 +51,10 @@ class Prediction:
     values: bool = False
     skip: bool = False
     prefix: str = "policy_"
+    observation: tuple[str, ...] = ()
+    episode: str | None = None
+    reward: str | None = None
+    action: str | None = None
 
 
 @dataclass
@@ -69,13 +82,6 @@ def predict(
     """
     if out.suffix not in (".parquet", ".pq"):
         raise ValueError(f"{out}: decisions are written as Parquet; end the name in .parquet")
-    if decider.features is None:
-        raise ValueError("the data of this policy had no named columns; decide with policy.act")
-    if decider.memory:
-        raise ValueError(
-            "this policy has a memory, so that rows are not decided one by one; call "
-            "policy.start() for each episode"
-        )
     refuse_to_overwrite(out, overwrite)
     done = Predicted()
     log = _open(path, plan, done)
@@ -98,9 +104,16 @@ def predict(
 class _Columns:
     """Which columns of the file are read, and for what."""
 
-    def __init__(self, kept: Sequence[str], masks: Sequence[str], needed: Sequence[str]) -> None:
-        self.kept, self.masks = kept, masks
-        self.read = list(dict.fromkeys([*kept, *masks, *needed]))
+    def __init__(
+        self,
+        kept: Sequence[str],
+        masks: Sequence[str],
+        needed: Sequence[str],
+        episodes: Episodes | None,
+    ) -> None:
+        self.kept, self.masks, self.needed, self.episodes = kept, masks, needed, episodes
+        steps = episodes.columns if episodes else ()
+        self.read = list(dict.fromkeys([*kept, *masks, *needed, *steps]))
 
 
 def _open(path: Path, plan: Prediction, done: Predicted) -> Any:
@@ -124,7 +137,11 @@ def _columns(log: Any, decider: Decider, plan: Prediction) -> _Columns:
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"{log.path}: two columns are called {twice[0]!r}; rename one of them")
     kept = names if plan.keep is None else list(plan.keep)
-    needed = decider.features.names if decider.features else []
+    try:
+        episodes = _episodes(names, decider, plan)
+        needed = _needed(names, decider, plan)
+    except ValueError as error:
+        raise ValueError(f"{log.path}: {error}") from None
     for name in (*kept, *needed):
         if name not in names:
             hint = did_you_mean(name, names)
@@ -144,7 +161,35 @@ def _columns(log: Any, decider: Decider, plan: Prediction) -> _Columns:
             f"{log.path}: the column {clash[0]!r} has the name of one that is added; choose "
             "another --prefix"
         )
-    return _Columns(kept, mask_columns(legal, names, decider.actions), needed)
+    return _Columns(kept, mask_columns(legal, names, decider.actions), needed, episodes)
+
+
+def _needed(names: Sequence[str], decider: Decider, plan: Prediction) -> list[str]:
+    if decider.features is None:
+        return observation_columns(plan.observation, names, decider.obs_shape)
+    if plan.observation:
+        raise ValueError("this policy knows its columns by name; leave out --observation")
+    return decider.features.names
+
+
+def _episodes(names: Sequence[str], decider: Decider, plan: Prediction) -> Episodes | None:
+    asked = {"episode": plan.episode, "reward": plan.reward, "action": plan.action}
+    if not decider.memory:
+        if given := [role for role, name in asked.items() if name is not None]:
+            raise ValueError(f"this policy has no memory; leave out --{given[0]}")
+        return None
+    columns: dict[str, str | None] = {}
+    for role, name in asked.items():
+        columns[role] = name if name is not None else role if role in names else None
+        if columns[role] is None and role != "action":
+            raise ValueError(
+                f"this policy has a memory, which goes on along an episode: name the column of "
+                f"its {role}s with --{role}"
+            )
+        if columns[role] is not None and columns[role] not in names:
+            hint = did_you_mean(str(name), names)
+            raise ValueError(f"no column {name!r}.{hint} Columns: {', '.join(names)}")
+    return Episodes(str(columns["episode"]), str(columns["reward"]), columns["action"])
 
 
 def _has(legal: str, names: Sequence[str], decider: Decider) -> bool:
@@ -163,22 +208,39 @@ def _added(decider: Decider, plan: Prediction) -> list[str]:
 def _decided(
     log: Any, decider: Decider, plan: Prediction, columns: _Columns, done: Predicted
 ) -> Iterator[pa.RecordBatch]:
-    row = 0
-    assert decider.features is not None
+    row, episodes = 0, columns.episodes
     for batch in log.batches(columns.read):
-        table, bad = encode(decider.features, batch)
+        if decider.features is not None:
+            obs, bad = encode(decider.features, batch)
+        else:
+            obs, bad = observations(batch, columns.needed, decider.obs_shape)
         legal, wrong = masks(batch, columns.masks, decider.actions)
-        if faults := {each.row: each for each in (*wrong, *bad)}:
+        steps = None
+        if episodes is not None:
+            try:
+                steps, odd = episodes.read(batch, decider.actions)
+            except ValueError as error:
+                raise ValueError(f"{log.path}: {error}") from None
+            bad = [*bad, *odd]
+        good = np.ones(len(batch), np.bool_)
+        faults = {each.row: each for each in (*wrong, *bad)}
+        good[list(faults)] = False
+        found: dict[str, np.ndarray] = {}
+        if good.any():
+            mask = None if legal is None else legal[good]
+            if episodes is not None and steps is not None:
+                found, blind = episodes.decide(decider, obs[good], mask, steps.of(good))
+                why = f"the row before it in its episode has no {episodes.columns[1]}"
+                faults |= {int(i): BadRow(int(i), why) for i in np.flatnonzero(good)[blind]}
+                found = {name: each[~blind] for name, each in found.items()}
+                good[list(faults)] = False
+            else:
+                found = decider.rows(obs[good], mask)
+        if faults:
             _refuse(log, sorted(faults.values()), row, plan, done)
-            good = np.ones(len(batch), np.bool_)
-            good[list(faults)] = False
-            chosen = pa.array(good)
-            batch, table = batch.filter(chosen), table[good]
-            legal = None if legal is None else legal[good]
-            row += len(faults)
-        row += len(batch)
+            batch = batch.filter(pa.array(good))
+        row += len(good)
         if len(batch):
-            found = decider.rows(table, legal)
             yield _written(batch, found, decider, plan, columns)
             done.rows += len(batch)
             done.unsupported += int((~found["supported"]).sum())

@@ -194,7 +194,7 @@ def test_what_does_not_fit(saved: Path, policy: Policy, tmp_path: Path) -> None:
         rbve.predict(saved, clashing, out, keep=["id", "action"], prefix="")
     with pytest.raises(ValueError, match="which actions are legal, so these rows have to"):
         rbve.predict(random_policy("rbve", "columns", masked=True), rows, out)
-    with pytest.raises(ValueError, match="no named columns"):
+    with pytest.raises(ValueError, match="had no named columns"):
         rbve.predict(random_policy("rbve"), rows, out)
     with pytest.raises(ValueError, match="on_error is"):
         rbve.predict(saved, rows, out, on_error="go")
