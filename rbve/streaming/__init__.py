@@ -125,6 +125,8 @@ def _open(path: Path, plan: Prediction, done: Predicted) -> Any:
         if len(done.listed) < _LISTED:
             done.listed.append(fault.text)
 
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
     name = formats.recognise(path)
     module = formats.module(name)
     if not hasattr(module, "open_log"):

@@ -196,6 +196,8 @@ def test_what_does_not_fit(saved: Path, policy: Policy, tmp_path: Path) -> None:
         rbve.predict(random_policy("rbve", "columns", masked=True), rows, out)
     with pytest.raises(ValueError, match="had no named columns"):
         rbve.predict(random_policy("rbve"), rows, out)
+    with pytest.raises(ValueError, match=r"nowhere\.csv: no such file"):
+        rbve.predict(saved, tmp_path / "nowhere.csv", out)
     with pytest.raises(ValueError, match="on_error is"):
         rbve.predict(saved, rows, out, on_error="go")
     assert not out.exists()
