@@ -17,12 +17,15 @@ from rbve.off_policy.select import select as selecting
 from rbve.off_policy.tables import TABLES, read_table
 from rbve.off_policy.targets import Deployment
 from rbve.policy import Policy
-from rbve.report import card
+from rbve.report import card, tune_page
 from rbve.runtime.saved import policy_file
 from rbve.sweep.cluster import Cluster, on_cluster
 from rbve.training.run import POLICY, Progress
+from rbve.tuning.options import TuneOptions
+from rbve.tuning.search import Tuning
+from rbve.tuning.search import tune as searching
 
-__all__ = ["ope", "select"]
+__all__ = ["ope", "select", "tune"]
 
 
 def ope(
@@ -134,6 +137,42 @@ def select(
     else:  # one that an earlier call recommended
         (Path(out) / POLICY).unlink(missing_ok=True)
     return chosen
+
+
+def tune(
+    data: str | Path,
+    out: str | Path,
+    *,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    cluster: str | Cluster | None = None,
+    **options: Any,
+) -> Tuning:
+    """Search for the settings that serve a log best, by successive halving (extra `tune`).
+
+    Args:
+        data: Path of a store.
+        out: Folder for the study, runs, fits, `index.html` and `policy.safetensors`, that of the
+            best trial; an interrupted call resumes there, and one with more `trials` goes on.
+        on_progress: Called as training and fits go on.
+        cluster: A Ray cluster on which trials train, as rbve.train takes it.
+        **options: Fields of rbve.tuning.options.TuneOptions, the flags of `rbve tune`: algorithm,
+            search, trials, steps, rungs, criterion, ...
+
+    Returns:
+        `best`, all `trials`, and how much of the difference between them each name explains.
+
+    Raises:
+        ValueError: A name or range is none, or `out` holds another search.
+        ImportError: Optuna is not installed.
+    """
+    backend.prepare()
+    known = TuneOptions(**options)
+    folder = Path(out)
+    found = searching(Path(data), load(data), known, folder, on_progress, on_cluster(cluster))
+    tune_page.write(found, str(data), folder)
+    if found.best is not None:
+        Policy.load(folder / "runs" / found.best.job / POLICY).save(folder / POLICY)
+    return found
 
 
 def named_policies(

@@ -39,6 +39,7 @@ LAYERS = (
     {"behaviours", "training"},
     {"sweep"},
     {"off_policy"},
+    {"tuning"},
     {"report"},
     {"api", "deciding", "decisions", "shipping", "rbve"},  # "rbve" is rbve/__init__.py
     {"paper", "sklearn"},
