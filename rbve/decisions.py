@@ -1,5 +1,6 @@
 """The Python interface, from a log to a decision: what policies are worth, and which to deploy."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -192,14 +193,17 @@ def named_policies(
         else Policy.load(policy_file(file), algorithm)
         for file in files
     ]
-    short = [each.algorithm.name if isinstance(each, Policy) else "" for each in loaded]
-    names: dict[str, Target] = {}
-    for file, target, name in zip(files, loaded, short, strict=True):
-        if not name:
-            name = file.stem
-        elif short.count(name) > 1:
-            name = (file if file.is_dir() else file.parent).name or str(file)
-        if name in names:
-            raise ValueError(f"{file}: given twice, or two policies of one name")
-        names[name] = target
-    return names
+    if twice := [file for file, count in Counter(map(Path.resolve, files)).items() if count > 1]:
+        raise ValueError(f"{twice[0]}: given twice")
+    folders = [file if file.is_dir() else file.parent for file in files]
+    names = [each.algorithm.name if isinstance(each, Policy) else file.stem
+             for file, each in zip(files, loaded, strict=True)]  # fmt: skip
+    # The shortest of three that tells it from the others.
+    others = ([f"{folder.name}/{name}" if file.suffix in TABLES else folder.name
+               for file, folder, name in zip(files, folders, names, strict=True)],
+              [str(file) for file in files])  # fmt: skip
+    for longer in others:
+        count = Counter(names)
+        names = [more if count[name] > 1 else name
+                 for name, more in zip(names, longer, strict=True)]  # fmt: skip
+    return dict(zip(names, loaded, strict=True))

@@ -17,6 +17,7 @@ import numpy as np
 from rbve.data.dataset import Dataset
 from rbve.data.manifest import content_fingerprint
 from rbve.off_policy.log import DecisionLog
+from rbve.parts import default_period
 from rbve.policy import Policy
 from rbve.policy.outputs import outputs_on
 from rbve.spec import Spec
@@ -26,6 +27,7 @@ from rbve.training.run import POLICY, Progress
 
 _AT_ONCE = 1 << 29  # bytes of the data of fits that are made together
 _HELD = 1 << 31  # bytes of probabilities and values of policies that are judged together
+_HORIZONS = 2.5  # e^−2.5: 8% of a value lies beyond
 _ROWS_A_STEP = 32  # of a batch of 128: in a fit every row is drawn four times, or it is left out
 _FQE, _REGRESSION = "_fqe", "_regression"  # files of rbve/algorithms that only fits use
 
@@ -140,13 +142,23 @@ def fit_values(
         parts = [_Part("all", np.arange(rest.log.episodes), np.arange(log.episodes))]
         pairs = zip(columns(*rest), judged, strict=True)
         tasks = (_Task(learned, data, parts) for learned, data in pairs)
-    found = _fit(tasks, plan, on_progress, algorithm=_FQE, gamma=log.gamma)
+    period = _target_period(log, plan.steps)
+    found = _fit(tasks, plan, on_progress, algorithm=_FQE, gamma=log.gamma, target_period=period)
     results = []
     for policy, q in zip(policies, found, strict=True):
         q = scale * q
         v_final = (policy * q).sum(axis=1)[log.final_rows]
         results.append(Fits(q[log.rows], v_final))
     return results
+
+
+def _target_period(log: DecisionLog, steps: int) -> int:
+    """Updates between syncs of the target network. Each sync carries values one decision back, and
+    what lies beyond the last one is missing; but with too many of them values run away."""
+    horizon = float(log.lengths.mean())
+    if log.gamma < 1:
+        horizon = min(horizon, 1 / (1 - log.gamma))
+    return max(1, min(default_period(steps), int(steps / (_HORIZONS * horizon))))
 
 
 def fit_cloning(

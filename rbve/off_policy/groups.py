@@ -67,7 +67,9 @@ def check_column(log: DecisionLog, column: str) -> int:
     features = log.dataset.features
     names = list(features.names) if features is not None else []
     if column not in names:
-        hint = did_you_mean(column, names) if names else " The log has no named columns."
+        hint = " The log has no named columns."
+        if names:
+            hint = did_you_mean(column, names) or f" The log has {', '.join(names[:8])}."
         raise ValueError(f"no column {column!r} to group by.{hint}")
     return names.index(column)
 

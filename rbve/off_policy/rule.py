@@ -54,7 +54,8 @@ def guess(judgement: PolicyJudgement, returns: np.ndarray) -> float:
         return doubly_robust.value
     if not np.isfinite(fitted.value):
         return -np.inf
-    return float(np.clip(fitted.value, returns.min(), returns.max()))
+    # Each episode's by itself, else one far beyond all returns would make up for others.
+    return float(np.clip(fitted.influence, returns.min(), returns.max()).mean())
 
 
 def ranked_judgements(result: OpeResult) -> list[PolicyJudgement]:

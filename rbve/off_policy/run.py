@@ -70,10 +70,13 @@ def answer(
     if question.by is not None:
         check_column(log, question.by)  # before hours of fits
     for name, target in question.targets.items():  # before hours of fits, too
-        if isinstance(target, Policy):
-            check_fit(target, log.dataset)
-        else:
-            _table(question, name, dataset, log)
+        try:
+            if isinstance(target, Policy):
+                check_fit(target, log.dataset)
+            else:
+                _table(question, name, dataset, log)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
     own = {name: plan.fit.suited_to(policy) for name, policy in policies.items()}
     first = max(own.values(), key=lambda each: each.memory, default=plan.fit)
     behaviour = behaviour_of(log, first, plan.propensities, on_progress)

@@ -21,8 +21,8 @@ def read_table(file: Path, actions: tuple[str, ...]) -> np.ndarray:
 def _of_array(file: Path) -> np.ndarray:
     try:
         table = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"{file}: no array of numbers ({error})") from None
+    except (ValueError, EOFError, OSError):
+        raise ValueError(f"{file}: no array of numbers; write one with numpy.save") from None
     if not isinstance(table, np.ndarray) or table.dtype.kind not in "biuf":
         raise ValueError(f"{file}: no array of numbers")
     return table

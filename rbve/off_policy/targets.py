@@ -145,27 +145,25 @@ def _checked(table: np.ndarray, dataset: Dataset) -> np.ndarray:
     decided = np.ones(rows, bool)
     decided[dataset.offsets[1:] - 1] = False
     read = decided.copy()  # rows whose probabilities enter an estimate
-    if len(table) != rows:  # final rows of cut episodes take the last decision's
-        place = np.cumsum(decided) - 1
-        table = table[place]
-    else:
+    number = np.arange(rows) if len(table) == rows else np.cumsum(decided) - 1  # in the table
+    table = table[number]  # final rows of cut episodes take the last decision's
+    if len(number) == number[-1] + 1:
         read[dataset.offsets[1:][~dataset.terminated & dataset.finals_known] - 1] = True
     known = table[read]
-    where = np.flatnonzero(read)
-    bad = ~(np.isfinite(known) & (known >= 0)).all(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(f"{_place(dataset, where[row])}: a probability is negative or no number")
-    off = np.abs(known.sum(axis=1) - 1) > _SUM
-    if off.any():
-        row = int(np.argmax(off))
-        raise ValueError(
-            f"{_place(dataset, where[row])}: probabilities sum to {known[row].sum():.4g}, not 1"
-        )
-    illegal = (known * ~legal_actions(dataset)[read]).sum(axis=1) > _SUM
-    if illegal.any():
-        row = int(np.argmax(illegal))
-        raise ValueError(f"{_place(dataset, where[row])}: the policy takes an illegal action")
+    illegal = np.where(legal_actions(dataset)[read], 0.0, known).sum(axis=1) > _SUM
+    faults = {
+        "a probability is negative or no number": ~(np.isfinite(known) & (known >= 0)).all(axis=1),
+        "probabilities sum to {:.4g}, not 1": np.abs(known.sum(axis=1) - 1) > _SUM,
+        "the policy takes an illegal action": illegal,
+    }
+    for words, bad in faults.items():
+        if bad.any():
+            first = int(np.argmax(bad))
+            row = int(np.flatnonzero(read)[first])
+            raise ValueError(
+                f"{_place(dataset, row)}: {words.format(known[first].sum())} (row {number[row]:,}, "
+                f"{int(bad.sum()):,} such); mend what made the probabilities"
+            )
     table = np.where(np.isfinite(table) & (table >= 0), table, 0.0)  # rows that nobody reads
     total = table.sum(axis=1, keepdims=True)
     return np.divide(table, total, out=np.full_like(table, 1 / actions), where=total > 0)

@@ -258,3 +258,19 @@ def test_kept_fits_are_taken_up(tmp_path: Path) -> None:
     [again] = fit_values(log, [policy], plan)
     np.testing.assert_array_equal(first.q, again.q)
     assert {file: file.stat().st_mtime_ns for file in files} == files
+
+
+def test_targets_are_synced_often_enough_for_the_horizon() -> None:
+    """A sync carries values one decision back: at 100 of them a value of 1 per decision, for good,
+    comes out at 63 of the 100 that it is at γ = .99."""
+
+    def syncs(length: int, gamma: float, steps: int = 10_000) -> float:
+        made = process(0, ends=1 / length / 2, limit=length)
+        log = DecisionLog.of(record(made, 20), gamma)
+        return steps / fits._target_period(log, steps)
+
+    assert syncs(1000, 0.99) == pytest.approx(250)
+    assert syncs(1000, 0.9) == 100  # as in training
+    assert syncs(5, 1.0) == 100
+    assert 1000 < syncs(1000, 1.0) <= 2500
+    assert syncs(1000, 1.0, steps=50) == 50

@@ -118,15 +118,23 @@ def test_a_promise_beyond_all_returns_does_not_rank_first(tables: dict[str, np.n
     """Of two that promise more than any episode returned, the one nearer to the log."""
     result = judged(tables, 4000, off=0.2)
     by_name = {each.name: each for each in result["better"].estimates}
-    promise = replace(by_name["fqe"], value=100.0)
+    promise = replace(by_name["fqe"], value=100.0, influence=np.full(4000, 100.0))
     far, near = (
         replace(result["better"], policy=name, agreement=share, estimates=(by_name["dr"], each))
         for name, share, each in (
             ("far", 0.3, replace(promise, value=101.0)), ("near", 0.8, promise)
         )
     )  # fmt: skip
-    assert guess(near, result.returns) == guess(far, result.returns) == result.returns.max()
+    assert guess(near, result.returns) == guess(far, result.returns)
+    assert guess(near, result.returns) == pytest.approx(result.returns.max())
     both = replace(result, judgements=(far, result["better"], near))
     assert [each.policy for each in ranked_judgements(both)] == ["near", "far", "better"]
+    # A promise of one episode makes up for no other.
+    uneven = replace(
+        promise, value=50.0, influence=np.r_[np.full(2000, 200.0), np.full(2000, -100.0)]
+    )
+    middle = replace(far, estimates=(by_name["dr"], uneven))
+    spread = result.returns.min(), result.returns.max()
+    assert guess(middle, result.returns) == pytest.approx(sum(spread) / 2)
     nothing = replace(far, estimates=(by_name["dr"], replace(promise, value=np.nan)))
     assert guess(nothing, result.returns) == -np.inf

@@ -12,6 +12,7 @@ import pytest
 from support.cli import run
 
 from rbve.data import load
+from rbve.decisions import named_policies
 from rbve.off_policy.tables import read_table
 
 ACTIONS = ("left", "stay", "right")
@@ -66,4 +67,19 @@ def test_the_command_judges_a_table(catch_path: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "off.npy", np.full((data.num_transitions, 3), 0.5))
     refused = run("ope", tmp_path / "off.npy", catch_path, "--fit-steps", "20")
     assert refused.code == 2
-    assert "probabilities sum to 1.5, not 1" in refused.err
+    assert "off: episode 0, decision 0: probabilities sum to 1.5, not 1 (row 0, " in refused.err
+
+
+def test_tables_of_one_name_are_told_apart(catch_path: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("mine/p.npy", "yours/p.npy", "other.npy", "his/a/p.npy")]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.save(file, np.full((2, 3), 1 / 3))
+    names = list(named_policies(files, catch_path))
+    assert names == ["mine/p", "yours/p", "other", "a/p"]
+    files.append(tmp_path / "her/a/p.npy")
+    files[-1].parent.mkdir(parents=True)
+    np.save(files[-1], np.full((2, 3), 1 / 3))
+    assert list(named_policies(files, catch_path))[3:] == [str(file) for file in files[3:]]
+    with pytest.raises(ValueError, match=r"other\.npy: given twice"):
+        named_policies([files[2], tmp_path / "mine" / ".." / "other.npy"], catch_path)
