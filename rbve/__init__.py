@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "Dataset", "Episode", "Policy", "convert", "evaluate", "export", "inspect", "load",
-    "load_policy", "ope", "predict", "record", "select", "train", "tune", "write_report",
+    "load_policy", "ope", "predict", "record", "results", "select", "train", "tune", "write_report",
 ]  # fmt: skip
 
 _PLACES = {name: "data" for name in ("Dataset", "Episode", "load")}
 _PLACES |= {name: "decisions" for name in ("ope", "select", "tune")}
 _PLACES |= {name: "deciding" for name in ("load_policy", "predict")}
-_PLACES |= {"export": "shipping"}
+_PLACES |= {"export": "shipping", "results": "tidy"}
 
 if TYPE_CHECKING:
     from rbve.api import Policy, convert, evaluate, inspect, record, train, write_report
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rbve.deciding import load_policy, predict
     from rbve.decisions import ope, select, tune
     from rbve.shipping import export
+    from rbve.tidy import results
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from rbve.data import convert as conversion
 from rbve.evaluation import evaluate as evaluator
 from rbve.evaluation.metric import run_warnings
 from rbve.evaluation.rollout import EvaluationPlan
+from rbve.loggers import Loggers
 from rbve.policy import Policy
 from rbve.report import write_report
 from rbve.report.statistics import student_interval
@@ -153,6 +154,7 @@ def train(
     columns: Mapping[str, Any] | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     cluster: str | Cluster | None = None,
+    log: Sequence[str] = (),
     **keywords: Any,
 ) -> Policy:
     """Train one policy.
@@ -169,6 +171,7 @@ def train(
         on_progress: Called after every evaluation.
         cluster: A Ray cluster to train on: "local", "auto", "HOST:PORT" of its head, or a
             rbve.sweep.cluster.Cluster, which asks for accelerators too. It takes data by path.
+        log: Where rows go besides `out`: "tensorboard", "wandb" (rbve/loggers).
         **keywords: Fields of rbve.spec.Spec by name (steps, env, seed, gamma, hidden, memory, ...:
             the flags of `rbve train`) and settings of the algorithm (lam=0.5, filter="none").
             None = the default. Keywords go first, then `spec`, the file and the preset.
@@ -194,6 +197,8 @@ def train(
             "out= needs data given by path, so that a resumed run finds it; write the dataset with "
             "rbve.data.write first"
         )
+    if log and out is None:
+        raise ValueError("log= needs out=, the folder that keeps what it tells")
     opened = data if isinstance(data, Dataset) else load(data, verify=False)
     asked = SweepConfig(Spec.of(**presets.load(preset)), {})
     if config is not None:
@@ -207,10 +212,14 @@ def train(
     job = identified(asked.base.varied(env=where), opened)
     for note in [*missing, *notes(path, opened, [job])]:
         warnings.warn(note, stacklevel=2)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = run_jobs(
-            [job], Path(out or scratch), on_progress, held, cluster=on_cluster(cluster)
-        )[0]
+    with tempfile.TemporaryDirectory() as scratch, Loggers(log, Path(out or scratch)) as logged:
+
+        def told(progress: Progress) -> None:
+            logged(progress)
+            on_progress(progress)
+
+        place = Path(out or scratch)
+        folder = run_jobs([job], place, told, held, cluster=on_cluster(cluster))[0]
         for run in rows.find([folder]):
             for words in run_warnings(algorithm, run):
                 warnings.warn(words, stacklevel=2)

@@ -34,7 +34,7 @@ LAYERS = (
     },
     {"algorithms", "networks", "data", "envs"},
     {"parts", "spec", "runtime"},
-    {"policy", "audit"},
+    {"policy", "audit", "loggers", "tidy"},
     {"evaluation", "exports", "streaming"},
     {"behaviours", "training"},
     {"sweep"},

@@ -201,6 +201,20 @@ def run(bundles, out, on_progress, stores):
     return []
 '''
     },
+    "logger": {
+        "rbve/loggers/lines.py": '''"""A line per step in OUT/JOB.txt."""
+
+class opened:
+    def __init__(self, out, run):
+        self.file = open(out / f"{run.job}.txt", "w")
+
+    def add(self, step, figures):
+        print(step, len(figures), file=self.file)
+
+    def close(self):
+        self.file.close()
+'''
+    },
     "behaviour": {
         "rbve/behaviours/kinds/stubborn.py": '''"""Always the first action: policy="stubborn"."""
 from rbve.behaviours.rollouts import FixedPolicy

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import arg
 
 from rbve import envs
+from rbve.loggers import LOGGERS
 from rbve.sweep.cluster import Cluster
 from rbve.sweep.executors import EXECUTORS
 
@@ -32,6 +33,9 @@ _CLUSTER = (
 _GPUS = "With --cluster: accelerators that each task asks for, a share of one or several."
 ClusterName = Annotated[str | None, arg(help=_CLUSTER, metavar="WHERE")]
 Gpus = Annotated[float, arg(help=_GPUS, metavar="N")]
+_LOGS = "; ".join(f"{name}: {LOGGERS.summary(name)}" for name in LOGGERS.names())
+_LOG = f"Where rows go besides OUT while members train: {_LOGS}."
+LogNames = Annotated[tuple[str, ...], arg(help=_LOG, metavar="NAME")]
 Json = Annotated[bool, arg(name="json", help="Print figures as JSON.")]
 
 

@@ -17,6 +17,7 @@ from rbve.cli._arguments import (
     ExecutorName,
     Gpus,
     Json,
+    LogNames,
     cluster_of,
     find_modules_here,
     need_one,
@@ -67,6 +68,7 @@ class _TrainFlags:
     executor: ExecutorName = DEFAULT
     cluster: ClusterName = None
     gpus: Gpus = 0.0
+    log: LogNames = ()
     as_json: Json = False
 
 
@@ -144,6 +146,7 @@ def _train(flags: Any, config: SweepConfig) -> None:
     from rbve import api, rows
     from rbve.audit.verdict import counted
     from rbve.evaluation.metric import run_warnings
+    from rbve.loggers import Loggers
     from rbve.sweep import grid
     from rbve.sweep.run import run_jobs
     from rbve.training.notes import notes, period_notes
@@ -164,10 +167,16 @@ def _train(flags: Any, config: SweepConfig) -> None:
         _console.show_notes(notes(path, each, jobs))
     left = [job for job in jobs if not is_finished(flags.out / job.id)]
     updates = sum(job.steps for job in left)
-    with _console.bar(f"training {counted(len(left), 'member')}", updates, "updates") as bar:
+    title = f"training {counted(len(left), 'member')}"
+    with Loggers(flags.log, flags.out) as log, _console.bar(title, updates, "updates") as bar:
+
+        def on_progress(progress: Any) -> None:
+            bar.trained(progress)
+            log(progress)
+
         cluster = cluster_of(flags.cluster, flags.gpus, bar.cluster)
         means: Any = {"devices": flags.devices, "executor": flags.executor, "cluster": cluster}
-        folders = run_jobs(jobs, flags.out, bar.trained, **means)
+        folders = run_jobs(jobs, flags.out, on_progress, **means)
     _console.show_notes(period_notes(jobs))
     runs = rows.find(folders)
     _console.show_runs(runs, flags.as_json)

@@ -145,6 +145,12 @@ def executor(folder: Path) -> None:
     assert "in_turn: One bundle after another" in rbve_command_help("train")
 
 
+def logger(folder: Path) -> None:
+    place = trained(folder, "--algorithm", "bve", "--log", "lines").parent
+    (file,) = place.glob("*.txt")
+    assert [int(line.split()[0]) for line in file.read_text().splitlines()][:2] == [10, 20]
+
+
 def behaviour(folder: Path) -> None:
     rbve_command("record", "coin", "--policy", "stubborn", "--episodes", 5, "--out", folder / "one")
     assert set(rbve.load(folder / "one").action.tolist()) == {0, -1}
@@ -170,6 +176,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "figure": figure,
     "claim": claim,
     "executor": executor,
+    "logger": logger,
     "behaviour": behaviour,
     "command": command,
 }
