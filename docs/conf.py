@@ -86,14 +86,31 @@ def link_to_pages(app: Sphinx, page: str, content: list[str]) -> None:
         content[0] = content[0].replace(f"]({up}../{file}", f"]({up}generated/{shown}.md")
 
 
+def show_unrun(app: Sphinx, page: str, content: list[str]) -> None:
+    """A page whose data could not be fetched shows its cells unrun, with the reason."""
+    needs = re.search(r"\A---\n.*?^needs: (\w+)$.*?^---\n", content[0], re.DOTALL | re.MULTILINE)
+    reason = HERE / "_build" / "fetched" / f"{needs[1]}.reason" if needs else None
+    if needs is None or reason is None or not reason.exists():
+        return
+    said = f":::{{warning}}\nNot run: {reason.read_text()}\n:::\n"
+    title, _, rest = content[0][needs.end() :].partition("\n\n```{code-cell}\n:tags: [remove-cell]")
+    text = title + "\n\n" + said + rest.partition("```\n")[2]
+    text = re.sub(r"```\{code-cell\}\n%%sh[ 0-9]*\n", "```bash\n", text)
+    content[0] = text.replace("```{code-cell}\n", "```python\n")
+
+
 def show_commands(app: Sphinx, doctree: nodes.document) -> None:
-    """A cell that runs in bash shows its commands alone (tools/docs_cells.py)."""
-    for block in doctree.findall(nodes.literal_block):
+    """A cell that runs in bash shows its commands alone (tools/docs_cells.py), one that writes a
+    file the file under its name."""
+    for block in list(doctree.findall(nodes.literal_block)):
         text = block.astext()
         if SHELL.match(text):
             commands = SHELL.sub("", text)
-            shown = nodes.literal_block(commands, commands, language="bash")
-            block.replace_self(shown)
+            block.replace_self(nodes.literal_block(commands, commands, language="bash"))
+        elif text.startswith("%%writefile "):
+            line, _, content = text.partition("\n")
+            named = f"# {line.split()[1]}\n{content}"
+            block.replace_self(nodes.literal_block(named, named, language="python"))
 
 
 def add_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
@@ -106,4 +123,5 @@ def add_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", add_scripts)
     app.connect("source-read", link_to_pages)
+    app.connect("source-read", show_unrun)
     app.connect("doctree-read", show_commands)

@@ -74,6 +74,10 @@ def record(
     Raises:
         ValueError: The policy is unknown or does not go with the plan, or `out` cannot be written.
         TypeError: The plan has no such field.
+
+    Example:
+        >>> rbve.record("catch", "data/catch", 20, "uniform")
+        Dataset(20 episodes, 180 decisions, 3 actions, observations (10, 5) float32)
     """
     backend.prepare()
     known = RecordingPlan(env, Path(out), episodes, **plan)
@@ -107,6 +111,16 @@ def convert(
 
     Raises:
         ValueError: `src` cannot be read as that; the message names file, row and column.
+
+    Example:
+        >>> log = rbve.convert(
+        ...     "examples/visits.csv", "data/log", episode="visit", time="day", action="treatment",
+        ...     reward="outcome", ends="terminated",
+        ... )
+        >>> log
+        Dataset(400 episodes, 2,021 decisions, 3 actions, observations (3,) float32)
+        >>> log.actions
+        ('mild', 'none', 'strong')
     """
     for note in conversion.convert(src, dst, format, to, options, overwrite):
         warnings.warn(note, stacklevel=2)
@@ -135,6 +149,11 @@ def inspect(
 
     Raises:
         ValueError: `data` is no dataset, or gamma or beta is out of bounds.
+
+    Example:
+        >>> audit = rbve.inspect("data/visits")
+        >>> audit.verdict, [finding.name for finding in audit.findings]
+        ('fine', [])
     """
     if isinstance(data, Dataset):
         return audit(data, gamma, beta)
@@ -182,6 +201,11 @@ def train(
 
     Raises:
         ValueError: A name or value is none, or the data does not fit; the message says which.
+
+    Example:
+        >>> policy = rbve.train("data/visits", "bve", steps=20, hidden=(8,))
+        >>> policy.algorithm.name, policy.actions
+        ('bve', ('mild', 'none', 'strong'))
     """
     if frames.is_frame(data):
         source = frames.read(data, columns)
@@ -239,17 +263,30 @@ def evaluate(
 ) -> dict[str, Any]:
     """Mean return, episode length and the value diagnostics of a policy in an environment.
 
-    `policy` is a Policy, its file, or a function that gives an action id or name for an observation
-    and, if it has a second parameter `legal`, the mask of legal actions (None = all). `env` is a
-    name, a Gymnasium environment, or one of rbve.envs.load.
+    Args:
+        policy: A Policy, its file, or a function that gives an action id or name for an observation
+            and, if it has a second parameter `legal`, the mask of legal actions (None = all).
+        env: A name, a Gymnasium environment, or one of rbve.envs.load.
+        episodes: How many are played.
+        epsilon: Share of random actions.
+        gamma: Discount; None = the one the policy was trained with.
+        noise: Probability that the environment executes a random action.
+        seed: Of the episodes.
+        algorithm: File of a saved policy's algorithm, as Policy.load takes it.
+        legal: "all" says that all actions are, if the policy's data had masks and the environment
+            has none.
 
-    "return_interval" is the 95% Student interval [low, high] of the mean return over the episodes,
-    None where there is one only: what other episodes of this policy would give, not another policy.
-    `gamma` defaults to the discount the policy was trained with. Where the return is normalised by
-    another agent's score than that of the data's own, "normalised_by" says whose. `algorithm` is
-    the file of a saved policy's algorithm, as Policy.load takes it. "legal_actions" tells where
-    those came from; `legal="all"` says that all are, if the policy's data had masks and the
-    environment has none.
+    Returns:
+        Figures by name. "return_interval" is the 95% Student interval [low, high] of the mean
+        return over the episodes, None where there is one only: what other episodes of this policy
+        would give, not another policy. Where the return is normalised by another agent's score than
+        that of the data's own, "normalised_by" says whose; "legal_actions" tells where those came
+        from.
+
+    Example:
+        >>> found = rbve.evaluate(lambda observation: "stay", "catch", episodes=10)
+        >>> found["episodes"], -1 <= found["return"] <= 1
+        (10, True)
     """
     backend.prepare()
     plan = EvaluationPlan(episodes, epsilon, gamma, noise=noise, legal=legal)

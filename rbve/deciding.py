@@ -27,6 +27,11 @@ def load_policy(path: str | Path, algorithm: str | Path | None = None) -> Decide
 
     Raises:
         ValueError: It is no policy, or damaged; the message says what.
+
+    Example:
+        >>> policy = rbve.load_policy("policy.safetensors")
+        >>> policy.decide({"age": 61, "blood_pressure": 158, "ward": "B"}) in policy.actions
+        True
     """
     place = Path(path)
     if place.name in (ARRAYS, DESCRIPTION) or (place / DESCRIPTION).is_file():
@@ -86,6 +91,10 @@ def predict(
 
     Raises:
         ValueError: A column or row is not what the policy takes.
+
+    Example:
+        >>> rbve.predict("policy.safetensors", "examples/visits.csv", "decisions.parquet").rows
+        2021
     """
     from rbve import streaming  # Arrow takes longer than a decision
 

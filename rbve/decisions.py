@@ -78,6 +78,13 @@ def ope(
     Raises:
         ValueError: A policy does not fit the log, propensities or probabilities are none, or the
             policies were trained on these episodes; the message says what to do.
+
+    Example:
+        >>> log = rbve.load("data/visits")
+        >>> uniform = np.full((log.num_transitions, 3), 1 / 3)
+        >>> result = rbve.ope(log, {"uniform": uniform}, fit_steps=20)
+        >>> [each.label for each in result["uniform"].estimates][:3]
+        ['DR', 'WDR', 'WIS']
     """
     backend.prepare()
     named = dict(policies) if isinstance(policies, Mapping) else {"policy": policies}
@@ -119,6 +126,13 @@ def select(
     Raises:
         ValueError: The audit says not to train on this log, or it cannot judge; the message says
             what to do.
+
+    Example:
+        >>> chosen = rbve.select(
+        ...     "data/visits", "select", algorithm=("bc",), steps=20, checkpoints=1, fit_steps=20
+        ... )
+        >>> chosen.recommendation.decision in ("deploy", "stay", "collect")
+        True
     """
     backend.prepare()
     known = SelectOptions(**options)

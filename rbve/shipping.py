@@ -54,6 +54,11 @@ def export(
     Raises:
         ValueError: The policy computes what the form cannot, or `out` exists.
         ImportError: The form needs a package; the message names it.
+
+    Example:
+        >>> rbve.export("policy.safetensors", "shipped")
+        >>> rbve.runtime.load("shipped").actions
+        ('mild', 'none', 'strong')
     """
     backend.prepare()
     path = Path(out)

@@ -14,6 +14,7 @@ import html
 import os
 import re
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ class Chart:
 def load_ipython_extension(ipython: Any) -> None:
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     ipython.register_magic_function(sh, "cell")
-    ipython.push({"Chart": Chart})
+    ipython.push({"Chart": Chart, "ROOT": HERE.parent, "os": os, "sys": sys})
     for name, place in {"examples": HERE.parent / "examples", "fetched": FETCHED}.items():
         if place.exists() and not Path(name).exists():
             Path(name).symlink_to(place)

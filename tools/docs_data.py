@@ -24,11 +24,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 FETCHED = Path(__file__).parents[1] / "docs" / "_build" / "fetched"
 OBP, DEB = "obp==0.4.1", "r-cran-mlmrev"
@@ -92,13 +94,17 @@ def content(archive: tarfile.TarFile, name: str) -> bytes:
     return file.read()
 
 
-def r_object(index: bytes, blocks: bytes, name: str):  # type: ignore[no-untyped-def]
-    """An object of a package: a block (its length, then zlib, bzip2 or xz) at an indexed place."""
+def parsed(data: bytes) -> Any:
+    """Of R's serialisation."""
     import rdata
 
-    def parsed(data: bytes):  # type: ignore[no-untyped-def]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that it is no .rda file
         return rdata.conversion.convert(rdata.parser.parse_data(data))
 
+
+def r_object(index: bytes, blocks: bytes, name: str) -> Any:
+    """An object of a package: a block (its length, then zlib, bzip2 or xz) at an indexed place."""
     start, length = map(int, parsed(index)["variables"][name])
     block = blocks[start : start + length]
     (size,) = struct.unpack(">I", block[:4])

@@ -188,7 +188,7 @@ def estimator_page(name: str) -> str:
         ("multiplies by π / μ", "yes" if own.weights else "no"),
         ("reads a fitted Q̂", "yes" if own.values else "no"),
         ("its interval tells how far it may be off", "yes" if own.interval else "no"),
-        ("has the gate *weight variance*", "yes" if own.light_tail else "no"),
+        ("has nothing to make up for weights that do not average 1", "yes" if own.unheld else "no"),
     ]  # fmt: skip
     return "\n".join(
         [

@@ -100,7 +100,9 @@ def main() -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, text.encode())
     (OUT / "static").mkdir()
-    write_atomically(OUT / "static" / "vega.js", render.vega().encode())
+    # In a function: the site's other scripts have names of their own.
+    vega = f"(() => {{\n{render.vega()}\n}})();\n"
+    write_atomically(OUT / "static" / "vega.js", vega.encode())
 
 
 if __name__ == "__main__":

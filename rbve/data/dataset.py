@@ -80,6 +80,12 @@ class Dataset:
         return np.diff(self.offsets) - 1
 
     def episode(self, index: int) -> Episode:
+        """One episode, by its `index`; a negative one counts from the end.
+
+        Example:
+            >>> log.episode(0).action.tolist()  # the last row holds the final observation
+            [1, 2, 0, 2, -1]
+        """
         index = range(self.num_episodes)[index]  # IndexError beyond, negative from the end
         rows = slice(self.offsets[index], self.offsets[index + 1])
         columns = {name: getattr(self, name) for name in (*_PER_ROW, *_PER_EPISODE)}
@@ -90,7 +96,12 @@ class Dataset:
         )
 
     def select(self, episodes: np.ndarray, note: str) -> "Dataset":
-        """The given episodes, in the given order; `note` goes into the provenance."""
+        """The given episodes, in the given order; `note` goes into the provenance.
+
+        Example:
+            >>> log.select(np.array([3, 1]), "two of them").num_episodes
+            2
+        """
         if len(episodes) == 0:
             raise ValueError(
                 f"no episode is left after '{note}' on {self.num_episodes} episodes; keep more data"
@@ -113,14 +124,33 @@ class Dataset:
         return replace(self, **columns)
 
     def subsample(self, fraction: float, seed: int = 0) -> "Dataset":
-        """A random share of the episodes, at least one, in their recorded order."""
+        """A random share of the episodes, at least one, in their recorded order.
+
+        Args:
+            fraction: The share.
+            seed: Of the choice; the same seed keeps the same episodes.
+
+        Example:
+            >>> log.subsample(0.1).num_episodes
+            40
+        """
         chosen = np.flatnonzero(sample_episodes(self.num_episodes, fraction, seed))
         if fraction == 1:
             return self
         return self.select(chosen, f"subsample {fraction:g} seed {seed}")
 
     def split(self, fraction: float, seed: int = 0) -> tuple["Dataset", "Dataset"]:
-        """(train, validation) by episode; `fraction` is the share that trains."""
+        """(train, validation) by episode.
+
+        Args:
+            fraction: The share that trains.
+            seed: Of the choice.
+
+        Example:
+            >>> train, held_out = log.split(0.8)
+            >>> train.num_episodes, held_out.num_episodes
+            (320, 80)
+        """
         if not 0 < fraction < 1:
             raise ValueError(f"the training share must lie in (0, 1); got {fraction}")
         order = np.random.default_rng([seed, 1]).permutation(self.num_episodes)
@@ -132,7 +162,16 @@ class Dataset:
         )
 
     def filter_by_return(self, side: Literal["above", "below"]) -> "Dataset":
-        """Episodes whose return lies above, or not above, the mean of those that are known."""
+        """Episodes whose return lies above, or not above, the mean of those that are known.
+
+        Args:
+            side: "above" or "below".
+
+        Example:
+            >>> better = log.filter_by_return("above")
+            >>> bool(better.episode_return.min() > log.episode_return.mean())
+            True
+        """
         if side not in ("above", "below"):
             raise ValueError(f"side must be 'above' or 'below'; got {side!r}")
         known = self.returns_known
@@ -147,7 +186,13 @@ class Dataset:
         return self.select(chosen, f"return {side} mean")
 
     def with_executed_actions(self) -> "Dataset":
-        """The same log, holding the actions the environment executed instead of the chosen ones."""
+        """The same log, holding the actions the environment executed instead of the chosen ones.
+
+        Example:
+            >>> log.with_executed_actions()
+            Traceback (most recent call last):
+            ValueError: this dataset does not hold executed actions
+        """
         if self.executed is None:
             raise ValueError("this dataset does not hold executed actions")
         return replace(
@@ -155,7 +200,12 @@ class Dataset:
         )
 
     def part(self, start: int, stop: int) -> "Dataset":
-        """Episodes start to stop as a Dataset of their own, without copying a row."""
+        """Episodes `start` to `stop` as a Dataset of their own, without copying a row.
+
+        Example:
+            >>> log.part(0, 2).num_episodes
+            2
+        """
         rows = slice(self.offsets[start], self.offsets[stop])
         offsets = self.offsets[start : stop + 1] - self.offsets[start]
         return replace(self._indexed(rows, slice(start, stop)), offsets=offsets)
@@ -170,10 +220,25 @@ class Dataset:
         first: int = 0,
         checked: bool = True,
     ) -> "Dataset":
-        """Gather episodes; `actions` names the action set, or counts it.
+        """Gather episodes.
 
-        `where` and `first`, the number of the first episode, go into messages. Without `checked`
-        values are taken as they are, for an audit to judge.
+        Args:
+            episodes: In the order in which they are kept.
+            actions: Names of the action set, or how many there are.
+            provenance: How the data came to be; kept with it.
+            features: What the columns of a flat observation mean.
+            where: What messages of faults begin with.
+            first: Number of the first episode, in messages.
+            checked: Without, values are taken as they are, for an audit to judge.
+
+        Raises:
+            ValueError: There is no episode, or one cannot be.
+
+        Example:
+            >>> steps = [np.zeros(2), np.ones(2), np.ones(2)]
+            >>> episode = rbve.Episode.from_steps(steps, [0, 1], [0.0, 1.0], terminated=True)
+            >>> rbve.Dataset.from_episodes([episode], ("wait", "treat"))
+            Dataset(1 episodes, 2 decisions, 2 actions, observations (2,) float64)
         """
         held = list(episodes)
         if not held:
@@ -191,7 +256,15 @@ class Dataset:
 
     @staticmethod
     def join(parts: Iterable["Dataset"]) -> "Dataset":
-        """Parts of one dataset, one after another, in memory."""
+        """Parts of one dataset, one after another, in memory.
+
+        Args:
+            parts: With the same columns and actions.
+
+        Example:
+            >>> rbve.Dataset.join([log.part(0, 2), log.part(2, 5)]).num_episodes
+            5
+        """
         held = list(parts)
         if len(held) == 1:
             return held[0]

@@ -41,7 +41,13 @@ class Policy:
     support: Support | None = None  # what tells decisions that the log has no support for
 
     def start(self) -> Session:
-        """An episode of decisions, for policies with a memory and those without."""
+        """An episode of decisions, for policies with a memory and those without.
+
+        Example:
+            >>> session = policy.start()
+            >>> session.decide({"age": 61, "blood_pressure": 158, "ward": "B"}) in policy.actions
+            True
+        """
         return Session(self.decider)
 
     def act(
@@ -53,10 +59,20 @@ class Policy:
     ) -> int | np.ndarray:
         """The best action id for one observation, or an array of them for a batch.
 
-        Where the data had named columns, an observation may be a row of it, {"age": 61, ...}, or
-        a list of rows. `legal` says which actions may be taken: True or False for each (or 1 and
-        0), or a list of ids or names, once or for each observation, or "all"; it is needed where
-        the data had such masks. With `epsilon` a share of the actions is random, drawn from `rng`.
+        Args:
+            observation: As the dataset holds it, or (B, ...) of them. Where the data had named
+                columns it may be a row of it, {"age": 61, ...}, or a list of rows.
+            epsilon: Share of random actions.
+            rng: Draws them.
+            legal: Which actions may be taken: True or False for each (or 1 and 0), or a list of ids
+                or names, once or for each observation, or "all". Needed where the data had masks.
+
+        Returns:
+            An id, or (B,) ids.
+
+        Example:
+            >>> policy.act([{"age": 61, "blood_pressure": 158, "ward": "B"}], legal=["none"])
+            array([1])
         """
         if epsilon > 0 and rng is None:
             raise ValueError("random actions need rng=numpy.random.default_rng(seed), made once")
@@ -71,15 +87,48 @@ class Policy:
         return int(chosen[0]) if isinstance(action, int) else chosen
 
     def decide(self, observation: Any, legal: Any = None) -> str | list[str]:
-        """The best action by name, as the log called it."""
+        """The best action by name, as the log called it.
+
+        Args:
+            observation: As `act` takes it.
+            legal: As `act` takes it.
+
+        Example:
+            >>> policy.decide({"age": 61, "blood_pressure": 158, "ward": "B"}, legal=["none"])
+            'none'
+        """
         return self.decider.decide(observation, legal)
 
     def decisions(self, observation: Any, legal: Any = None) -> Decisions:
-        """What is known of each decision: action, values, gap, whether the data supports it."""
+        """What is known of each decision: action, values, gap, whether the data supports it.
+
+        Args:
+            observation: As `act` takes it.
+            legal: As `act` takes it.
+
+        Example:
+            >>> made = policy.decisions([{"age": 61, "blood_pressure": 158, "ward": "B"}] * 4)
+            >>> made.q.shape, made.supported.tolist()
+            ((4, 3), [True, True, True, True])
+        """
         return self.decider.decisions(observation, legal)
 
     def q_values(self, observations: Any) -> np.ndarray:
-        """Q(s, ·), one row per observation."""
+        """Q(s, ·), one row per observation.
+
+        Args:
+            observations: As `act` takes them.
+
+        Returns:
+            (B, A), in the units of the rewards.
+
+        Raises:
+            ValueError: The policy learned no values (cloning).
+
+        Example:
+            >>> policy.q_values(log.obs[:5]).shape
+            (5, 3)
+        """
         if not self.algorithm.values:
             raise ValueError(
                 f"{self.algorithm.name} learns which action the data takes, not what it is worth; "
@@ -88,7 +137,19 @@ class Policy:
         return self.decider.q_values(observations)
 
     def scores(self, observations: Any, legal: Any = None) -> np.ndarray:
-        """What the policy maximises: Q, filtered Q (BCQ) or logits (BC), low where illegal."""
+        """What the policy maximises: Q, filtered Q (BCQ) or logits (BC), low where illegal.
+
+        Args:
+            observations: As `act` takes them.
+            legal: As `act` takes it.
+
+        Returns:
+            (B, A).
+
+        Example:
+            >>> bool((policy.scores(log.obs[:5]) == policy.q_values(log.obs[:5])).all())
+            True
+        """
         return self.decider.scores(observations, legal)
 
     @functools.cached_property
@@ -101,6 +162,13 @@ class Policy:
 
         Numbers more than a tenth of the data's range beyond it, and categories it does not hold;
         each is named by row and column. Deciding on such rows given by name warns of them.
+
+        Args:
+            observations: As `act` takes them.
+
+        Example:
+            >>> policy.check({"age": 610, "blood_pressure": 158, "ward": "B"})  # doctest: +ELLIPSIS
+            ["row 0: ...age...610..."]
         """
         if self.features is None:
             return []
@@ -117,7 +185,14 @@ class Policy:
         return with_fallback(own, model, self.support, self.features)
 
     def save(self, path: str | Path) -> None:
-        """One file, which `Policy.load` reads."""
+        """One file, which `Policy.load` reads.
+
+        Args:
+            path: Of the file; its folder has to be there.
+
+        Example:
+            >>> policy.save("mine.safetensors")
+        """
         file.write(Path(path), self)
 
     @staticmethod
@@ -126,6 +201,17 @@ class Policy:
 
         Loading runs no code that the file names. A policy whose algorithm file has `scores` of its
         own needs that file again as `algorithm`.
+
+        Args:
+            path: Of the file.
+            algorithm: The algorithm's file, of a policy that needs it.
+
+        Raises:
+            ValueError: It is no policy, damaged, or needs its algorithm's file.
+
+        Example:
+            >>> rbve.Policy.load("policy.safetensors").algorithm.name
+            'bve'
         """
         fields = file.read(Path(path), None if algorithm is None else str(algorithm))
         if "support" in fields:

@@ -10,6 +10,17 @@ def write_report(paths: Iterable[str | Path], out: str | Path) -> Path:
     """Page of all runs below `paths`. `out` is an .html file, or a folder that gets index.html.
 
     The page of a study of the paper, which opens with its claims, is rbve.paper.report's.
+
+    Args:
+        paths: Folders that hold runs, at any depth.
+        out: What to write.
+
+    Returns:
+        The page's path. Its figures lie beside it as PNG, SVG and CSV.
+
+    Example:
+        >>> rbve.write_report(["runs"], "report.html").name
+        'report.html'
     """
     from rbve import rows
     from rbve.report import problems, table

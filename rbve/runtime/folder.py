@@ -61,6 +61,11 @@ def load(folder: str | Path) -> Decider:
 
     Raises:
         ValueError: It is none, or damaged; the message says what.
+
+    Example:
+        >>> decider = rbve.runtime.load("shipped")
+        >>> decider.decide({"age": 61, "blood_pressure": 158, "ward": "B"}, legal=["none"])
+        'none'
     """
     place = Path(folder)
     place = place.parent if place.name in (ARRAYS, DESCRIPTION) else place

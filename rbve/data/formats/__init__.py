@@ -100,6 +100,11 @@ def load(
 
     Raises:
         ValueError: The path, format or options are wrong, or the data is.
+
+    Example:
+        >>> log = rbve.load("data/visits")
+        >>> log.obs.shape, log.action.shape, log.offsets[:3].tolist()
+        ((2421, 3), (2421,), [0, 5, 14])
     """
     path = Path(path)
     chosen = format or recognise(path)
