@@ -179,6 +179,14 @@ def tune(
     Raises:
         ValueError: A name or range is none, or `out` holds another search.
         ImportError: Optuna is not installed.
+
+    Example:
+        >>> found = rbve.tune(
+        ...     "data/visits", "tune", search=("lam=0.05,0.5",), trials=2, rungs=1, steps=20,
+        ...     criterion="heldout_value_rmse",
+        ... )
+        >>> found.best.tried["lam"] in ("0.05", "0.5")
+        True
     """
     backend.prepare()
     known = TuneOptions(**options)

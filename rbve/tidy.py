@@ -34,8 +34,10 @@ def results(
         ImportError: Neither pandas nor polars is there.
 
     Example:
-        >>> frame = rbve.results("runs", metrics=["return"])  # doctest: +SKIP
-        >>> frame.groupby(["algorithm", "step"])["value"].mean()  # doctest: +SKIP
+        >>> frame = rbve.results("runs", metrics=["train/td_loss"])
+        >>> list(frame.columns)
+        ['job', 'algorithm', 'group', 'replicate', 'seed', 'step', 'metric', 'value', 'n']
+        >>> mean = frame.groupby(["algorithm", "step"], observed=True)["value"].mean()
     """
     table = _table(rows.find([Path(folder) for folder in folders]), metrics)
     if library == "arrow":
