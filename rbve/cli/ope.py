@@ -93,7 +93,7 @@ def _show(result: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from rbve.report.ope_page import acting_words, verdict, with_interval
+    from rbve.report.ope_words import acting_words, verdict, with_interval
 
     out = _console.output()
     _console.show_notes(result.notes)

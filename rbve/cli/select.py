@@ -43,6 +43,7 @@ def command(
     from rbve.off_policy.fits import FitPlan
     from rbve.off_policy.select import candidate_jobs, finished_runs
     from rbve.report import ope_page
+    from rbve.report.ope_words import with_interval
 
     jobs = candidate_jobs(data, load(data, verify=False), options)
     plan = FitPlan(options.fit_steps)
@@ -62,7 +63,7 @@ def command(
     else:
         _console.show_notes(result.notes)
         out_console = _console.output()
-        own = ope_page.with_interval(result.behaviour, result.behaviour_interval)
+        own = with_interval(result.behaviour, result.behaviour_interval)
         out_console.print(f"behaviour, the log itself: {own}", soft_wrap=True)
         for line in ope_page.candidate_lines(result, advice.ranking):
             out_console.print(line, soft_wrap=True)

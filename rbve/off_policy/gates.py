@@ -28,6 +28,7 @@ FIT_BIAS = 0.1  # of the returns' deviation
 DISAGREEMENT = 0.0  # of the returns' deviation, beyond what intervals allow
 DEVIATIONS = 3.0  # standard errors that chance may do
 MEAN_WEIGHT = 0.15  # how far from 1 weights may average, chance apart
+_ROUNDING = 1e-9  # of a value that is 1 whatever the weights are
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def weight_gates(case: OpeCase) -> list[Gate]:
         ),
         Gate(
             "weight tail", tail <= HEAVIEST_TAIL, tail, HEAVIEST_TAIL,
+            "the weights have no tail" if tail == -math.inf else
             f"the tail of the weights has k̂ = {tail:.2f} (at most {HEAVIEST_TAIL})",
             f"needs {nearer}",
         ),
@@ -171,10 +173,10 @@ def known_value_gate(case: OpeCase, estimate: Callable[[OpeCase], np.ndarray], l
     """
     values = estimate(case.with_returns_of_one())
     low, high = student(values)
-    off, may = abs(float(values.mean()) - 1), (high - low) / 2
+    off, may = abs(float(values.mean()) - 1), (high - low) / 2 + _ROUNDING
     return Gate(
         f"known value of {label}", off <= may, off, may,
-        f"{label} makes {values.mean():.3g} ± {may:.2g} of a value that is 1",
+        f"{label} makes {values.mean():.3g} ± {(high - low) / 2:.2g} of a value that is 1",
         "go by DR or WIS, or needs a policy nearer to the log, or more episodes",
     )  # fmt: skip
 

@@ -23,6 +23,7 @@ from rbve.off_policy.options import SelectOptions
 from rbve.off_policy.rule import Recommendation, recommend
 from rbve.off_policy.run import GAMMA, Question, answer, fit_of
 from rbve.off_policy.targets import Deployment
+from rbve.parts import FEWEST_EPISODES
 from rbve.policy import Policy
 from rbve.rows import FILE
 from rbve.spec import Spec
@@ -146,6 +147,11 @@ def select(
         check_column(log, options.by)
     check_source(log, options.propensities)
     jobs = candidate_jobs(data, dataset, options)
+    if any(job.data.held_out(dataset) is None for job in jobs.values()):
+        raise ValueError(
+            f"{data}: {dataset.num_episodes} episodes cannot both train candidates and judge them; "
+            f"give {FEWEST_EPISODES} or more"
+        )
     mark = fingerprint(data)
     files = finished_runs(options.runs, mark)
     if jobs:

@@ -12,10 +12,9 @@ from rbve.off_policy.rule import guess
 from rbve.off_policy.select import Selection
 from rbve.report import ope_page, page
 from rbve.report.chart import Chart, Panel, Point, Series
-from rbve.report.ope_page import html_table, number, with_interval
+from rbve.report.ope_words import BLUE, GREY, acting_words, html_table, number, with_interval
 from rbve.report.page import Section
 
-_BLUE, _GREY = "#0b5cad", "#8a8f98"
 _ACTIONS, _GROUP_ACTIONS = 20, 8  # drawn; in a table
 
 
@@ -25,7 +24,7 @@ def write(selection: Selection, audit: Audit, data: str, out: Path) -> Path:
     about = (
         f"{escape(data)}: judged by {result.episodes:,} held-out episodes "
         f"({result.decisions:,} decisions), discount {result.gamma:g}, propensities "
-        f"{result.propensities.source}{ope_page.acting_words(result)}."
+        f"{result.propensities.source}{acting_words(result)}."
     )
     sections = [_recommendation(selection), _candidates(selection), _audit(audit)]
     if selection.details is not None:
@@ -105,7 +104,7 @@ def _details(selection: Selection, details: Details) -> list[Section]:
         tuple(Point(action, 100 * shares[action]) for action in shown)
         for shares in (details.logged_actions, details.chosen_actions)
     )
-    series = (Series("the log", _GREY, logged, marker="ring"), Series(name, _BLUE, chosen))
+    series = (Series("the log", GREY, logged, marker="ring"), Series(name, BLUE, chosen))
     chart = Chart(
         "actions", "How often each action is taken",
         "Share of held-out decisions, in percent."

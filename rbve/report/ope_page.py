@@ -8,34 +8,22 @@ from typing import Any
 
 from markupsafe import escape
 
-from rbve.off_policy.behaviour import MOST_OPTIMISM
 from rbve.off_policy.judge import OpeResult, PolicyJudgement, ValueEstimate
 from rbve.report import page
 from rbve.report.chart import Chart, Mark, Panel, Point, Series
+from rbve.report.ope_behaviour import behaviour_section
+from rbve.report.ope_confounding import confounding_section
+from rbve.report.ope_words import (
+    BLUE,
+    GREY,
+    acting_words,
+    html_table,
+    number,
+    refusal,
+    verdict,
+    with_interval,
+)  # fmt: skip
 from rbve.report.page import Section
-from rbve.report.render import part
-
-_BLUE, _GREY, _ORANGE = "#0b5cad", "#8a8f98", "#c2571a"
-
-
-def number(value: float | None) -> str:
-    if value is None or not math.isfinite(value):
-        return "–"
-    return f"{value:.4g}".replace("-", "−")
-
-
-def with_interval(value: float, interval: tuple[float, float] | None) -> str:
-    if interval is None:
-        return number(value)
-    return f"{number(value)} [{number(interval[0])}, {number(interval[1])}]"
-
-
-def refusal(judgement: PolicyJudgement, estimate: ValueEstimate) -> str:
-    """Why a number is no estimate, in one line."""
-    gates = [gate for gate in judgement.gates if gate.name in estimate.failed]
-    if "no overlap" in estimate.failed:
-        return "no logged episode is one the policy could have made"
-    return "; ".join(str(gate) for gate in gates)
 
 
 def to_json(result: OpeResult) -> dict[str, Any]:
@@ -99,14 +87,10 @@ def write(result: OpeResult, path: str | Path, title: str) -> Path:
     return page.write(sections(result), Path(path), f"What policies are worth: {title}", about)
 
 
-def acting_words(result: OpeResult) -> str:
-    return f"; trained policies act {result.acting}" if result.acting else ""
-
-
 def sections(result: OpeResult) -> list[Section]:
     return [
         _summary(result), _estimates(result), _gates(result), *_groups(result), *_values(result),
-        *_confounding(result), _behaviour(result),
+        *confounding_section(result), behaviour_section(result),
     ]  # fmt: skip
 
 
@@ -125,19 +109,6 @@ def candidate_lines(result: OpeResult, ranking: Sequence[str], most: int = 12) -
     if len(ranking) > most:
         lines.append(f"  and {len(ranking) - most} more, in the card")
     return lines
-
-
-def verdict(judgement: PolicyJudgement) -> str:
-    """One sentence on a policy against the behaviour."""
-    best = judgement.best
-    if best is None:
-        return "cannot be judged by this log"
-    low, high = best.difference_interval or (-math.inf, math.inf)
-    if low > 0:
-        return "better than the behaviour"
-    if high < 0:
-        return "worse than the behaviour"
-    return "not told apart from the behaviour"
 
 
 def _summary(result: OpeResult) -> Section:
@@ -163,7 +134,7 @@ def _estimates(result: OpeResult) -> Section:
     """Rows per policy and estimator: those that passed in colour, refused ones in grey."""
     panels = []
     for judgement in result.judgements:
-        kinds = (("passed its gates", _BLUE, True), ("refused", _GREY, False))
+        kinds = (("passed its gates", BLUE, True), ("refused", GREY, False))
         series = []
         for name, colour, passed in kinds:
             points = tuple(
@@ -206,13 +177,21 @@ def _point(estimate: ValueEstimate, note: str) -> Point:
 
 
 def _gates(result: OpeResult) -> Section:
-    rows = [
-        (judgement.policy, gate.name, "passed" if gate.passed else "FAILED", str(gate))
-        for judgement in result.judgements
-        for gate in judgement.gates
-    ]
-    body = html_table(("policy", "gate", "", "what was found, and what would help"), rows)
-    return Section("gates", "Gates", body)
+    """What failed; what passed is folded away."""
+    failed, passed = (
+        [(judgement.policy, gate.name, str(gate))
+         for judgement in result.judgements
+         for gate in judgement.gates
+         if gate.passed == kind]
+        for kind in (False, True)
+    )  # fmt: skip
+    body = "<p>Every gate passed.</p>"
+    if failed:
+        heads = ("policy", "gate that failed", "what was found, and what would help")
+        body = html_table(heads, failed)
+    table = html_table(("policy", "gate that passed", "what was found"), passed)
+    folded = f"<details><summary>Passed ({len(passed)})</summary>{table}</details>"
+    return Section("gates", "Gates", body, after=folded if passed else "")
 
 
 def _groups(result: OpeResult) -> list[Section]:
@@ -247,8 +226,8 @@ def _values(result: OpeResult) -> list[Section]:
         points = tuple(Point(q, g, note=f"{n:,} decisions") for q, g, n in own.bins)
         ends = sorted(q for q, _, _ in own.bins)
         ideal = tuple(Point(x, x) for x in (ends[:1] + ends[-1:]))
-        series = (Series("tenths of the decisions", _BLUE, points),
-                  Series("right values", _GREY, ideal, dash=1))  # fmt: skip
+        series = (Series("tenths of the decisions", BLUE, points),
+                  Series("right values", GREY, ideal, dash=1))  # fmt: skip
         panels.append(Panel(name, series))
     chart = Chart(
         "values-against-returns", "Q of logged actions against the return that followed",
@@ -257,60 +236,3 @@ def _values(result: OpeResult) -> list[Section]:
         "lines", "Q(s, a) of the logged action", "return that followed", tuple(panels),
     )  # fmt: skip
     return [Section("values", "What the policies claim", html_table(heads, rows), (chart,))]
-
-
-def _confounding(result: OpeResult) -> list[Section]:
-    judged = [each for each in result.judgements if each.confounding and each.best]
-    if not judged:
-        return []
-    panels = []
-    for each in judged:
-        sides = (("highest", [b.high for b in each.confounding]),
-                 ("lowest", [b.low for b in each.confounding]))  # fmt: skip
-        series = tuple(
-            Series(name, _BLUE if name == "lowest" else _ORANGE, tuple(
-                Point(bounds.odds, value)
-                for bounds, value in zip(each.confounding, values, strict=True)
-            ))
-            for name, values in sides
-        )  # fmt: skip
-        panels.append(Panel(each.policy, series, (Mark(result.behaviour, "behaviour"),)))
-    chart = Chart(
-        "hidden-confounding", "Value under hidden confounding",
-        "Highest and lowest self-normalised value if reasons that the log does not hold change the "
-        "odds of actions by up to Λ. Sampling error is not in it.",
-        "lines", "Λ", "value", tuple(panels),
-    )  # fmt: skip
-    rows = [(each.policy, "none does" if each.breakdown is None or not math.isfinite(each.breakdown)
-             else f"{each.breakdown:.2f}") for each in judged]  # fmt: skip
-    heads = ("policy", "odds Λ at which it may be no different from the behaviour")
-    return [Section("confounding", "What the log may not show", html_table(heads, rows), (chart,))]
-
-
-def _behaviour(result: OpeResult) -> Section:
-    own = result.propensities.calibration
-    points = tuple(Point(p, o, note=f"{n:,} pairs") for p, o, n in own.bins if n)
-    chart = Chart(
-        "calibration", "Reliability of the estimated behaviour",
-        "Each dot is a tenth of the range of predicted probabilities, on episodes that were not "
-        "fitted.",
-        "lines", "predicted probability", "share of decisions",
-        (Panel("", (Series("cloning", _BLUE, points),
-                    Series("right", _GREY, (Point(0.0, 0.0), Point(1.0, 1.0)), dash=1))),),
-    )  # fmt: skip
-    near = own.optimism <= MOST_OPTIMISM
-    used = "used for support alone: weights come from the logged propensities"
-    if result.propensities.source == "estimated":
-        used = "weights are those of a fit to all episodes" if near else "used as weights"
-    body = (
-        f"<p>Log loss {own.log_loss:.3f} nats a decision (choosing among legal actions at random: "
-        f"{own.uniform_log_loss:.3f}); expected calibration error {own.error:.2%} after a "
-        f"temperature of {own.temperature:.2f}; {used}. On its own episodes a fit "
-        f"has {own.optimism:.1%} less (its weights are used up to {MOST_OPTIMISM:.0%}).</p>"
-    )
-    return Section("behaviour", "The behaviour", body, (chart,))
-
-
-def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Of text: cells wrap and begin on the left."""
-    return part("table", heads[0], heads, rows, kind="words")

@@ -9,7 +9,7 @@ from markupsafe import escape
 from rbve.report import marks, page
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.figure import Entry, Figure
-from rbve.report.ope_page import html_table, number
+from rbve.report.ope_words import html_table, number
 from rbve.report.page import Section
 from rbve.tuning.search import Trial, Tuning
 from rbve.tuning.space import Range

@@ -315,3 +315,13 @@ def test_near_policies_reach_to_the_end(clean: tuple[Process, OpeCase]) -> None:
     assert found.value == 0
     made = one_step(1)
     assert gates.horizon_gate(case_of(made, record(made, 50))) == []
+
+
+def test_what_weights_cannot_miss_is_no_matter_of_rounding() -> None:
+    """Where all episodes are as long, WPDIS makes exactly 1 of returns of 1."""
+    made = process(3, ends=0.0, limit=3)
+    case = case_of(made, record(made, 60))
+    assert set(case.log.lengths) == {3}
+    found = gates.known_value_gate(case, estimators.load("wpdis").estimate, "WPDIS")
+    assert found.passed
+    assert found.value < 1e-9

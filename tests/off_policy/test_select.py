@@ -190,3 +190,11 @@ def test_a_column_that_is_not_there_is_said_before_fits(
     options = SelectOptions(runs=(out / "runs",), by="regio", fit_steps=10**9)
     with pytest.raises(ValueError, match=r"no column 'regio' to group by.*region"):
         selecting(store, load(store), options, out.parent / "other")
+
+
+def test_too_few_episodes_are_refused_before_training(store: Path, tmp_path: Path) -> None:
+    """Nothing could judge what they train."""
+    few = load(store).select(np.arange(4), "few")
+    with pytest.raises(ValueError, match="4 episodes cannot both train candidates and judge them"):
+        selecting(store, few, SelectOptions(**QUICK), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
