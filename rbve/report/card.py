@@ -14,6 +14,7 @@ from rbve.report import ope_page, page
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.ope_words import BLUE, GREY, acting_words, html_table, number, with_interval
 from rbve.report.page import Section
+from rbve.report.render import part
 
 _ACTIONS, _GROUP_ACTIONS = 20, 8  # drawn; in a table
 
@@ -26,7 +27,11 @@ def write(selection: Selection, audit: Audit, data: str, out: Path) -> Path:
         f"({result.decisions:,} decisions), discount {result.gamma:g}, propensities "
         f"{result.propensities.source}{acting_words(result)}."
     )
-    sections = [_recommendation(selection), _candidates(selection), _audit(audit)]
+    sections = [
+        _recommendation(selection),
+        _candidates(selection),
+        _training(selection, audit, data),
+    ]
     if selection.details is not None:
         sections += _details(selection, selection.details)
     sections += [each for each in ope_page.sections(result) if each.id != "summary"]
@@ -41,13 +46,16 @@ def _recommendation(selection: Selection) -> Section:
     name = f": {advice.policy}" if advice.decision == "deploy" else ""
     body = f"<p class='headline'>{escape(advice.words + name)}.</p><ul>{reasons}</ul>"
     body += f"<p>The log's own behaviour returns {escape(own)} an episode.</p>"
-    if advice.decision == "deploy" and advice.policy is not None:
-        file = selection.files[advice.policy]
-        body += (
-            f"<p>Load it: <code>rbve.Policy.load({escape(repr(str(file)))})</code>, then "
-            f"<code>policy.decide(row)</code>, which takes the best action. It was judged "
-            f"as acting {escape(selection.result.acting)}.</p>"
-        )
+    shown = _shown(selection)
+    words = (
+        "Load it" if advice.decision == "deploy" else f"This card is about {shown}. To look at it"
+    )
+    call = "act(observation)" if selection.policies[shown].features is None else "decide(row)"
+    body += (
+        f"<p>{escape(words)}: <code>rbve.Policy.load({escape(repr(str(selection.files[shown])))})"
+        f"</code>, then <code>policy.{call}</code>, which takes the best action. It was judged "
+        f"as acting {escape(selection.result.acting)}.</p>"
+    )
     return Section("recommendation", "Recommendation", body, first=True)
 
 
@@ -80,20 +88,39 @@ def _candidates(selection: Selection) -> Section:
     return Section("candidates", "Candidates and their checkpoints", body)
 
 
-def _audit(audit: Audit) -> Section:
+def _training(selection: Selection, audit: Audit, data: str) -> Section:
+    """The log, what the policy learned from, and what the audit says of it."""
+    name, judged = _shown(selection), selection.result.episodes
+    policy = selection.policies[name]
+    trained, features = policy.trained, policy.features
+    columns = audit.observation if features is None else ", ".join(features.names)
+    counts = audit.counts
+    facts = {
+        "Log": f"{data}: {counts.episodes:,} episodes, {counts.transitions:,} decisions",
+        "Held out": f"{judged:,} episodes that can be followed, to judge by; the others trained",
+        "Observations": columns,
+        "Actions": ", ".join(policy.actions),
+        "Policy": f"{name}: {policy.algorithm.name}, {trained.step or 0:,} updates, discount "
+        f"{trained.gamma:g}",
+        "Audit": AUDIT_WORDS[audit.verdict],
+    }
     found = "".join(
         f"<li>{escape(each.name)}: {escape(each.seen)}; {escape(each.remedy)}</li>"
         for each in audit.findings
     )
     found += "".join(f"<li>{escape(note)}</li>" for note in audit.notes)
-    body = f"<p>The audit of the log says: {escape(AUDIT_WORDS[audit.verdict])}.</p>" + (
-        f"<ul>{found}</ul>" if found else ""
-    )
+    body = part("definitions", facts) + (f"<ul>{found}</ul>" if found else "")
     return Section("audit", "What it was trained on", body)
 
 
+def _shown(selection: Selection) -> str:
+    """The policy that the card is about."""
+    advice = selection.recommendation
+    return advice.policy or advice.ranking[0]
+
+
 def _details(selection: Selection, details: Details) -> list[Section]:
-    name = selection.recommendation.policy or selection.recommendation.ranking[0]
+    name = _shown(selection)
     often = {
         action: max(share, details.chosen_actions[action])
         for action, share in details.logged_actions.items()
@@ -122,6 +149,8 @@ def _details(selection: Selection, details: Details) -> list[Section]:
         f"<p>{escape(name)} takes the logged action in {details.agreement:.0%} of held-out "
         "decisions. Where it does not:</p>" + html_table(heads, rows)
     )
+    if not selection.result.by:
+        body += "<p class='muted'>With --by COLUMN, actions and values by subgroup too.</p>"
     return [
         Section("differs", "Where it differs from the behaviour", body, (chart,)),
         *_actions_by_group(selection.result.by, details.groups),
