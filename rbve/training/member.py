@@ -197,7 +197,7 @@ class MemberRun:
             self.save()
 
     def record(self, evaluation: Evaluation | None, until: int) -> dict[str, float]:
-        """Rows of the interval that ended at `until`, then the checkpoint that counts them."""
+        """Rows of the interval that ended at `until`, its policy, then the checkpoint of both."""
         state, sums, plan = self.state, self.sums, self.job.evaluation
         diverged = int(state.diverged_at)
         updates = (diverged if diverged >= 0 else until) - self.step
@@ -232,8 +232,8 @@ class MemberRun:
         self.rows.append(rows)
         if self.finished:
             self.policy().save(self.folder / POLICY)
+        offer(self.folder, self.policy(), until)  # before the checkpoint, or a kill would lose it
         self.save()
-        offer(self.folder, self.policy(), until)
         return {row.metric: row.value for row in rows}
 
     def save(self) -> None:

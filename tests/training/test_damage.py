@@ -12,9 +12,10 @@ import pytest
 
 from rbve import rows
 from rbve.data import Dataset
+from rbve.evaluation.follow import SNAPSHOTS
 from rbve.spec import Spec
 from rbve.sweep.run import run_jobs
-from rbve.training.member import PREVIOUS
+from rbve.training.member import PREVIOUS, MemberRun
 from rbve.training.run import CHECKPOINT, POLICY, is_finished, train_members
 
 PLAN = {"steps": 60, "every": 20}
@@ -124,3 +125,31 @@ def test_other_members_go_on(small_job: Callable[..., Spec], tmp_path: Path) -> 
     shutil.rmtree(folders[0])
     run_jobs(jobs, tmp_path)
     assert is_finished(folders[0])
+
+
+def test_a_kill_between_two_files_loses_no_stage(
+    job: Spec, catch: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The policy of an interval is kept before the checkpoint that says the interval is done."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        (folder / SNAPSHOTS).mkdir(parents=True)
+    train_members([job], [catch], [one])
+    stages = sorted((one / SNAPSHOTS).iterdir())
+    assert len(stages) == 3
+    save = MemberRun.save
+    for moment in ("before", "after"):
+
+        def killed(member: MemberRun, moment: str = moment) -> None:
+            if moment == "after":
+                save(member)
+            raise InterruptedError
+
+        monkeypatch.setattr(MemberRun, "save", killed)
+        with pytest.raises(InterruptedError):
+            train_members([job], [catch], [other])
+    monkeypatch.undo()
+    train_members([job], [catch], [other])
+    assert_same(one, other)
+    for stage in stages:
+        assert (other / SNAPSHOTS / stage.name).read_bytes() == stage.read_bytes()
