@@ -1,7 +1,7 @@
 """Kill workers, nodes and drivers of a Ray cluster at random moments: are the rows still the same?
 
 python tools/cluster_faults.py [--kills 9] [--seconds 4 12] [--seed 0] [--out FOLDER]
-    [--study [--env catch]]
+    [--study [FLAGS OF rbve reproduce]]
 
 Runs a sweep in one process, then on Ray's own test cluster of three nodes on this machine, where it
 kills in turn a node, the driver and a worker, each at a random moment, with SIGKILL;
@@ -39,15 +39,16 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=9, help="how many in all")
     parser.add_argument("--seconds", type=float, nargs=2, default=(4, 12), help="between kills")
     parser.add_argument("--study", action="store_true", help="the quick bsuite study")
-    parser.add_argument("--env", nargs="+", default=[], help="of the study, these alone")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     parser.add_argument("--out", type=Path, help="folder; default: one that is removed")
-    arguments = parser.parse_args()
+    arguments, flags = parser.parse_known_args()
+    if flags and not arguments.study:
+        parser.error(f"{flags[0]}: only with --study")
     moments = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as scratch:
         out = (arguments.out or Path(scratch)).absolute()
         out.mkdir(parents=True, exist_ok=True)
-        sweep = Sweep(out, arguments.study, arguments.env)
+        sweep = Sweep(out, arguments.study, flags)
         sweep.alone()
         counts, rounds, equal = collections.Counter[str](), 0, 0
         with ray_cluster.running(3) as cluster:
@@ -68,12 +69,12 @@ def main() -> None:
 class Sweep:
     """What is trained, and what comes of it in one process."""
 
-    def __init__(self, out: Path, study: bool, envs: list[str]) -> None:
+    def __init__(self, out: Path, study: bool, flags: list[str]) -> None:
         self.kept = out / "whole"  # the runs made in one process
         if study:
             self.runs = out / "study" / "runs"
             words = f"reproduce bsuite --scale quick --out {out / 'study'}"
-            self.command = [*RBVE, *words.split(), *(["--env", *envs] if envs else [])]
+            self.command = [*RBVE, *words.split(), *flags]
             return
         self.runs = out / "runs"
         data = out / "catch"
@@ -96,7 +97,7 @@ class Sweep:
         self.expected = {
             folder.name: [(folder / name).read_bytes() for name in FILES]
             for folder in self.kept.iterdir()
-            if (folder / FILES[0]).exists()
+            if (folder / "policy.safetensors").exists()
         }
 
     def equal_runs(self) -> int:

@@ -51,7 +51,7 @@ class RayCluster:
     """The program, from another one."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+        self._process, self.pid = process, process.pid
         self.address = self._line()
 
     def tell(self, word: str) -> int:

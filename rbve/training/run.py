@@ -74,25 +74,54 @@ class _Team:
         program = jax.jit(advance, donate_argnums=(0, 4))
         if len(self.devices) == 1:
             return program
+        if jax.process_count() > 1:  # each holds all that comes of it
+            program = jax.jit(advance, donate_argnums=(0, 4), out_shardings=self.placed())
 
         def run(state: Any, rows: Any, member: Any, until: int, sums: Any) -> Any:
             state, member, sums = self.everywhere((state, member, sums))
-            return program(state, jax.device_put(rows, self.placed(*axes)), member, until, sums)
+            return program(state, _put(rows, self.placed(*axes)), member, until, sums)
 
         return run
 
     def everywhere(self, tree: Tree) -> Tree:
         if len(self.devices) == 1:
             return jax.tree.map(jnp.asarray, tree)
-        return jax.device_put(tree, self.placed())
+        return _put(tree, self.placed())
 
     def home(self, tree: Tree) -> Tree:
-        """Back on the first device, where evaluation and files expect it."""
-        return tree if len(self.devices) == 1 else jax.device_put(tree, self.devices[0])
+        """Back on the first device of this process, where evaluation and files expect it."""
+        if len(self.devices) == 1:
+            return tree
+        if jax.process_count() > 1:
+            return jax.tree.map(lambda leaf: leaf.addressable_data(0), tree)
+        return jax.device_put(tree, self.devices[0])
+
+
+def _put(tree: Tree, where: NamedSharding) -> Tree:
+    """Arrays that every process holds alike, on devices of all processes."""
+    if jax.process_count() == 1:
+        return jax.device_put(tree, where)
+
+    def put(leaf: Any) -> jax.Array:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(put(jax.random.key_data(leaf)))
+        if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
+            return leaf
+        held = np.asarray(leaf)
+        return jax.make_array_from_callback(held.shape, where, lambda index: held[index])
+
+    return jax.tree.map(put, tree)
 
 
 def team(count: int, batch_size: int) -> _Team:
-    """`count` devices from the one this thread uses by default on."""
+    """`count` devices from the one this thread uses by default on; of several processes, which
+    jax.distributed.initialize() has joined, `count` in all, as many of each."""
+    if (processes := jax.process_count()) > 1:
+        every = [[d for d in jax.devices() if d.process_index == k] for k in range(processes)]
+        check_devices(count, processes * min(map(len, every)), batch_size)
+        if count % processes:
+            raise ValueError(f"{count} devices are not as many of each of {processes} processes")
+        return _team(tuple(each for own in every for each in own[: count // processes]))
     local = jax.local_devices()
     chosen = jax.config.values.get("jax_default_device")
     first = local.index(chosen) if isinstance(chosen, jax.Device) else 0

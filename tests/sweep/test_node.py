@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,10 @@ def test_small_shared_memory_is_told_in_one_line(needs: node.Needs) -> None:
     assert "\n" not in words
 
 
-def test_tasks_of_one_node_take_different_cores() -> None:
+def test_tasks_of_one_node_take_different_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # a cluster may be at work here
     every = os.sched_getaffinity(0)
     with node.own_cores(1) as first:
         assert len(first) == 1

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,22 @@ def test_the_command_and_python_take_a_cluster(
         fit_steps=60, hidden=(8,),
     )  # fmt: skip
     assert chosen.recommendation == alone.recommendation
+
+
+@slow
+def test_the_files_for_clusters_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as they can be tested without machines: Ray's own check, and that they are YAML."""
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    yaml = pytest.importorskip("yaml")
+    from ray.autoscaler._private import commands
+
+    folder = Path(rbve.__file__).parents[1] / "examples" / "cluster"
+    commands.validate_config(
+        commands.prepare_config(yaml.safe_load((folder / "autoscaler.yaml").read_text()))
+    )
+    pods = yaml.safe_load((folder / "kuberay.yaml").read_text())
+    assert pods["kind"] == "RayCluster"
+    assert pods["spec"]["rayVersion"] == version("ray")
 
 
 def test_a_port_that_nobody_listens_on_is_told_soon(tmp_path: Path) -> None:

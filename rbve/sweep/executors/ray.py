@@ -271,7 +271,8 @@ class _Driver:
         except self.ray.exceptions.RayTaskError as error:
             raise ValueError(f"a task failed: {one_line(error.cause or error)}") from None
         except self.ray.exceptions.RayError as error:
-            self._retry(task, f"{type(error).__name__}: {one_line(error)}", _ATTEMPTS)
+            what = one_line(error).partition(". ")[0]  # Ray goes on with advice of its own
+            self._retry(task, f"{type(error).__name__}: {what}", _ATTEMPTS)
             return
         self._check(ended.look)
         if ended.look.missing:
