@@ -13,7 +13,9 @@ from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-sys.path[:0] = [str(ROOT), str(HERE / "_ext")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(HERE / "_ext")]
+
+from docs_unrun import unrun  # noqa: E402
 
 from rbve import __version__  # noqa: E402
 
@@ -87,16 +89,7 @@ def link_to_pages(app: Sphinx, page: str, content: list[str]) -> None:
 
 
 def show_unrun(app: Sphinx, page: str, content: list[str]) -> None:
-    """A page whose data could not be fetched shows its cells unrun, with the reason."""
-    needs = re.search(r"\A---\n.*?^needs: (\w+)$.*?^---\n", content[0], re.DOTALL | re.MULTILINE)
-    reason = HERE / "_build" / "fetched" / f"{needs[1]}.reason" if needs else None
-    if needs is None or reason is None or not reason.exists():
-        return
-    said = f":::{{warning}}\nNot run: {reason.read_text()}\n:::\n"
-    title, _, rest = content[0][needs.end() :].partition("\n\n```{code-cell}\n:tags: [remove-cell]")
-    text = title + "\n\n" + said + rest.partition("```\n")[2]
-    text = re.sub(r"```\{code-cell\}\n%%sh[ 0-9]*\n", "```bash\n", text)
-    content[0] = text.replace("```{code-cell}\n", "```python\n")
+    content[0] = unrun(content[0], HERE / "_build" / "fetched")
 
 
 def show_commands(app: Sphinx, doctree: nodes.document) -> None:

@@ -13,6 +13,7 @@ import docs_links
 import docs_reference
 import docs_results
 import docs_site
+import docs_unrun
 import pytest
 
 from rbve import algorithms, envs
@@ -182,3 +183,15 @@ def test_what_cannot_be_fetched_is_told_and_fetched_again(
     assert docs_data.fetch("clicks") == ""
     assert {file.name for file in tmp_path.iterdir()} == {"log.csv", "clicks.done"}
     assert len(tried) == 2
+
+
+def test_a_page_without_its_data_shows_its_cells_unrun(tmp_path: Path) -> None:
+    (tmp_path / "clicks.reason").write_text("no network")
+    page = (ROOT / "docs" / "practice" / "clicks.md").read_text()
+    assert docs_unrun.unrun(page, tmp_path / "elsewhere") == page
+    text = docs_unrun.unrun(page, tmp_path)
+    assert text.startswith("\n# Clicks")
+    assert "Not run: no network" in text
+    assert not any(word in text for word in ("code-cell", "%%sh", "load_ext", "kernelspec"))
+    assert "```bash\nrbve inspect data/clicks\n```" in text
+    assert text.count("```") % 2 == 0

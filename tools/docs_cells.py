@@ -25,6 +25,8 @@ HERE = Path(os.environ["RBVE_DOCS"])
 FETCHED = HERE / "_build" / "fetched"
 # Of terminals: colours, and lines that later ones overwrite.
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[^\n]*\r(?!\n)")
+# Of work that takes more than a minute: another line at each build.
+_PROGRESS = re.compile(r"^.*: (?:\d+%, )?\d+ min(?:, .*)?\n", re.MULTILINE)
 
 
 def sh(line: str, cell: str) -> None:
@@ -32,7 +34,7 @@ def sh(line: str, cell: str) -> None:
     allowed = [int(each) for each in line.split()] or [0]
     command = ["bash", "-e", "-o", "pipefail", "-c", cell]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    print(_ESCAPES.sub("", done.stdout).rstrip())
+    print(_PROGRESS.sub("", _ESCAPES.sub("", done.stdout)).rstrip())
     if done.returncode not in allowed:
         raise RuntimeError(f"exit code {done.returncode}, where {allowed} were expected")
 
