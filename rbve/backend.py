@@ -18,14 +18,14 @@ _DEVICES = "jax_num_cpu_devices"
 _CACHE_BYTES = 1 << 30  # of compiled programs that are kept
 
 
-def prepare(least: int = 1) -> None:
+def prepare(least: int = 1, exactly: bool = False) -> None:
     """One JAX device per core, and compiled programs kept between runs.
 
     Small networks gain nothing from threads inside one program: hand-over costs more than it
     saves. (Large products, such as those of convolutions, still take several on one device.)
     Independent members on one device each use all cores, and so do batches of images split over
-    devices. There are `least` devices at least. Of the process it limits malloc's pools. Settings
-    that somebody has made stay as they are.
+    devices. There are `least` devices at least, or `exactly` so many. Of the process it limits
+    malloc's pools. Settings that somebody has made stay as they are.
     """
     os.environ.setdefault("PJRT_NPROC", "1")
     _limit_arenas()
@@ -39,7 +39,7 @@ def prepare(least: int = 1) -> None:
             jax.config.update(MIN_COMPILE_TIME.lower(), 0.5)
     if jax.config.values.get(_DEVICES, -1) > 0:
         return
-    cores = max(least, len(os.sched_getaffinity(0)))
+    cores = least if exactly else max(least, len(os.sched_getaffinity(0)))
     try:
         jax.config.update(_DEVICES, cores)
     except RuntimeError:  # the backend runs already: use the devices it has

@@ -33,6 +33,12 @@ _CLUSTER = (
 _GPUS = "With --cluster: accelerators that each task asks for, a share of one or several."
 ClusterName = Annotated[str | None, arg(help=_CLUSTER, metavar="WHERE")]
 Gpus = Annotated[float, arg(help=_GPUS, metavar="N")]
+_HOSTS = (
+    "Share every batch with processes on other machines that see the same DATA and OUT: the same "
+    "command on each, with HOST:PORT,COUNT,INDEX, where the first listens, how many there are and "
+    "which this is, from 0. --devices counts those of all."
+)
+HostsText = Annotated[str | None, arg(help=_HOSTS, metavar="HOST:PORT,COUNT,INDEX")]
 _LOGS = "; ".join(f"{name}: {LOGGERS.summary(name)}" for name in LOGGERS.names())
 _LOG = f"Where rows go besides OUT while members train: {_LOGS}."
 LogNames = Annotated[tuple[str, ...], arg(help=_LOG, metavar="NAME")]

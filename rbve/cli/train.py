@@ -11,11 +11,12 @@ import docstring_parser
 from tyro.conf import Positional, UseAppendAction, arg
 
 from rbve import algorithms
-from rbve.cli import _console
+from rbve.cli import _console, _ending
 from rbve.cli._arguments import (
     ClusterName,
     ExecutorName,
     Gpus,
+    HostsText,
     Json,
     LogNames,
     cluster_of,
@@ -68,6 +69,7 @@ class _TrainFlags:
     executor: ExecutorName = DEFAULT
     cluster: ClusterName = None
     gpus: Gpus = 0.0
+    hosts: HostsText = None
     log: LogNames = ()
     as_json: Json = False
 
@@ -148,6 +150,7 @@ def _train(flags: Any, config: SweepConfig) -> None:
     from rbve.evaluation.metric import run_warnings
     from rbve.loggers import Loggers
     from rbve.sweep import grid
+    from rbve.sweep.hosts import Hosts, Lost
     from rbve.sweep.run import run_jobs
     from rbve.training.notes import notes, period_notes
     from rbve.training.run import is_finished
@@ -176,7 +179,12 @@ def _train(flags: Any, config: SweepConfig) -> None:
 
         cluster = cluster_of(flags.cluster, flags.gpus, bar.cluster)
         means: Any = {"devices": flags.devices, "executor": flags.executor, "cluster": cluster}
-        folders = run_jobs(jobs, flags.out, on_progress, **means)
+        means["hosts"] = Hosts.read(flags.hosts) if flags.hosts else None
+        try:
+            folders = run_jobs(jobs, flags.out, on_progress, **means)
+        except Lost as error:
+            _console.tell(f"rbve: {error}")
+            _ending.leave_at_once(2)  # JAX would wait for the others, and then abort
     _console.show_notes(period_notes(jobs))
     runs = rows.find(folders)
     _console.show_runs(runs, flags.as_json)

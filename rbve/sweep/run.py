@@ -11,8 +11,9 @@ from rbve.files import allow_open_files
 from rbve.spec import Spec
 from rbve.sweep.cluster import Cluster
 from rbve.sweep.executors import CLUSTER, DEFAULT, EXECUTORS
+from rbve.sweep.hosts import Hosts
 from rbve.sweep.plan import Stores, bundles
-from rbve.sweep.worker import OnProgress
+from rbve.sweep.worker import OnProgress, run_bundle
 from rbve.training.run import check_devices
 
 
@@ -24,14 +25,17 @@ def run_jobs(
     devices: int = 1,
     executor: str = DEFAULT,
     cluster: Cluster | None = None,
+    hosts: Hosts | None = None,
 ) -> list[Path]:
     """Train every job that is not finished, equal ones once; returns their folders, in order.
 
     What is in a job's folder, below `out`, is resumed. `datasets` are opened stores by path, for
     data that is not on disk; over `devices` every job's batches are split; on a `cluster` if one is
-    given. ValueError where a job cannot be trained so, or, after all others were, where some could
-    not be.
+    given, or with the processes that join `hosts`. ValueError where a job cannot be trained so, or,
+    after all others were, where some could not be.
     """
+    if hosts is not None:
+        return _with_hosts(jobs, out, on_progress, devices, hosts)
     if cluster is not None and executor == DEFAULT:
         executor = CLUSTER
     chosen = EXECUTORS.load(executor)
@@ -59,3 +63,20 @@ def run_jobs(
     if failures:
         raise ValueError(f"all other runs are trained; {'; '.join(failures)}")
     return [out / job.id for job in jobs]
+
+
+def _with_hosts(
+    jobs: Sequence[Spec], out: Path, on_progress: OnProgress, devices: int, hosts: Hosts
+) -> list[Path]:
+    """One bundle after another, in each process alike."""
+    hosts.join(devices)
+    jobs = [job.resolved() for job in jobs]
+    stores = Stores()
+    with hosts.folder(out.absolute(), [job.id for job in jobs]) as home:
+        for bundle in bundles(jobs, home, stores, 1, devices):
+            run_bundle(bundle, home, on_progress if hosts.number == 0 else _silent, stores)
+    return [out / job.id for job in jobs]
+
+
+def _silent(progress: object) -> None:
+    """The first process tells."""
