@@ -68,7 +68,7 @@ def pareto_tail(weight: np.ndarray) -> float:
     b = b / (3 * quarter) + 1 / excess[-1]
     k = np.log1p(-b[:, None] * excess).mean(axis=1)
     likelihood = size * (np.log(-(b / k)) - k - 1)
-    weights = 1 / np.exp(likelihood - likelihood[:, None]).sum(axis=1)
+    weights = np.exp(likelihood - likelihood.max())
     best = float((b * weights).sum() / weights.sum())
     k_hat = float(np.log1p(-best * excess).mean())
     return (k_hat * size + 5) / (size + 10)  # drawn towards .5, as they advise

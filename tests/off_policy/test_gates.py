@@ -325,3 +325,11 @@ def test_what_weights_cannot_miss_is_no_matter_of_rounding() -> None:
     found = gates.known_value_gate(case, estimators.load("wpdis").estimate, "WPDIS")
     assert found.passed
     assert found.value < 1e-9
+
+
+def test_tail_of_very_many_weights() -> None:
+    """Likelihoods of thousands of weights lie hundreds of nats apart."""
+    weight = generalised_pareto(0.4, 1_000_000, np.random.default_rng(0))
+    assert gates.pareto_tail(weight) == pytest.approx(0.4, abs=0.08)
+    spread = np.exp(np.random.default_rng(1).normal(0, 8, 100_000))
+    assert gates.pareto_tail(spread) > 1
