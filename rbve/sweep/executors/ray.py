@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from rbve import stopping
 from rbve.files import append_json, locked
 from rbve.spec import Spec
@@ -114,6 +116,9 @@ class _Driver:
         self.folder = out / child.FOLDER
         self.queue = Queue(bundles)
         self.devices = bundles[0].devices
+        # XLA cuts the sums of long products by how many devices there are, and adds the parts: with
+        # as many as in this process rows are equal to the last bit, whatever a node has.
+        self.threads = jax.local_device_count("cpu")
         self.stores = {
             job.data.path: mark
             for bundle in bundles
@@ -215,6 +220,7 @@ class _Driver:
             self.begun += 1
             options = {"num_cpus": self.devices, "num_gpus": self.cluster.gpus, "max_retries": 0}
             settings = {k: v for k, v in os.environ.items() if k.startswith(_SETTINGS)}
+            settings |= {"JAX_NUM_CPU_DEVICES": str(self.threads)}
             task = _Task(bundle, file, child.Follower(file))
             ref = (
                 self.ray.remote(node.run)
