@@ -147,7 +147,7 @@ def select(
         check_column(log, options.by)
     check_source(log, options.propensities)
     jobs = candidate_jobs(data, dataset, options)
-    if any(job.data.held_out(dataset) is None for job in jobs.values()):
+    if jobs and next(iter(jobs.values())).data.held_out(dataset) is None:  # of one, of all
         raise ValueError(
             f"{data}: {dataset.num_episodes} episodes cannot both train candidates and judge them; "
             f"give {FEWEST_EPISODES} or more"

@@ -145,9 +145,10 @@ def _checked(table: np.ndarray, dataset: Dataset) -> np.ndarray:
     decided = np.ones(rows, bool)
     decided[dataset.offsets[1:] - 1] = False
     read = decided.copy()  # rows whose probabilities enter an estimate
-    number = np.arange(rows) if len(table) == rows else np.cumsum(decided) - 1  # in the table
+    with_finals = len(table) == rows
+    number = np.arange(rows) if with_finals else np.cumsum(decided) - 1  # in the table
     table = table[number]  # final rows of cut episodes take the last decision's
-    if len(number) == number[-1] + 1:
+    if with_finals:
         read[dataset.offsets[1:][~dataset.terminated & dataset.finals_known] - 1] = True
     known = table[read]
     illegal = np.where(legal_actions(dataset)[read], 0.0, known).sum(axis=1) > _SUM
