@@ -69,7 +69,7 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_attr_annotations = True
 # Types in signatures that have no page here.
-nitpick_ignore_regex = [("py:.*", r"^(?!rbve\.).*"), ("py:.*", r"^rbve\..*")]
+nitpick_ignore_regex = [("py:.*", ".*")]
 
 # Files of the repository that pages link to, and the pages that show them.
 SHOWN = {

@@ -58,6 +58,7 @@ def load_ipython_extension(ipython: Any) -> None:
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     ipython.register_magic_function(sh, "cell")
     ipython.push({"Chart": Chart, "ROOT": HERE.parent, "os": os, "sys": sys})
-    for name, place in {"examples": HERE.parent / "examples", "fetched": FETCHED}.items():
+    places = {name: HERE.parent / name for name in ("examples", "results")} | {"fetched": FETCHED}
+    for name, place in places.items():
         if place.exists() and not Path(name).exists():
             Path(name).symlink_to(place)

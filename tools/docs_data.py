@@ -35,6 +35,9 @@ from typing import Any
 FETCHED = Path(__file__).parents[1] / "docs" / "_build" / "fetched"
 OBP, DEB = "obp==0.4.1", "r-cran-mlmrev"
 SECONDS = 120  # that a download may take
+_UNREADABLE = (
+    ValueError, KeyError, OSError, ImportError, tarfile.TarError, zipfile.BadZipFile,
+)  # fmt: skip
 LIBRARY = "./usr/lib/R/site-library/mlmRev/data/Rdata"
 
 
@@ -96,8 +99,10 @@ def content(archive: tarfile.TarFile, name: str) -> bytes:
 
 def parsed(data: bytes) -> Any:
     """Of R's serialisation."""
-    import rdata
-
+    try:
+        import rdata
+    except ImportError:
+        raise ImportError('a reader of R\'s files is missing; pip install "rbve[docs]"') from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that it is no .rda file
         return rdata.conversion.convert(rdata.parser.parse_data(data))
@@ -134,7 +139,7 @@ def fetch(name: str) -> str:
     with tempfile.TemporaryDirectory(dir=FETCHED) as scratch:
         try:
             SETS[name](Path(scratch))
-        except (ValueError, ImportError, tarfile.TarError, zipfile.BadZipFile) as error:
+        except _UNREADABLE as error:
             reason.write_text(str(error))
             return str(error)
         for file in Path(scratch).iterdir():
