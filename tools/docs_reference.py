@@ -255,12 +255,9 @@ def findings() -> list[tuple[str, str, str, str]]:
     found: dict[str, tuple[str, str, str, str]] = {}
     for file in sorted((PACKAGE / "audit").glob("*.py")):
         tree = ast.parse(file.read_text("utf-8"))
-        known = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign)
-                 for target in node.targets if isinstance(target, ast.Name)}  # fmt: skip
+        known = assigned(ast.Module([n for n in tree.body if isinstance(n, ast.Assign)], []))
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
-            local = {target.id: node.value for node in ast.walk(function)
-                     if isinstance(node, ast.Assign) for target in node.targets
-                     if isinstance(target, ast.Name)}  # fmt: skip
+            local = assigned(function)
             for node in ast.walk(function):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
                     words = [said(each, known | local) for each in node.args]
@@ -271,7 +268,17 @@ def findings() -> list[tuple[str, str, str, str]]:
     return sorted(found.values(), key=lambda each: (each[1] != WORDS["stop"], each[0]))
 
 
-def said(node: ast.expr, known: dict[str, ast.expr]) -> str:
+def assigned(tree: ast.AST) -> dict[str, list[ast.expr]]:
+    """Name -> every expression that it is given."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        for target in node.targets if isinstance(node, ast.Assign) else []:
+            if isinstance(target, ast.Name):
+                found.setdefault(target.id, []).append(node.value)
+    return found
+
+
+def said(node: ast.expr, known: dict[str, list[ast.expr]]) -> str:
     """The words of an expression; what is filled in stands as …."""
     if isinstance(node, ast.Constant):
         return str(node.value)
@@ -282,7 +289,9 @@ def said(node: ast.expr, known: dict[str, ast.expr]) -> str:
     if isinstance(node, ast.IfExp):
         return f"{said(node.body, known)}; or: {said(node.orelse, known)}"
     if isinstance(node, ast.Name) and node.id in known:
-        return said(known.pop(node.id), known)
+        others = {name: values for name, values in known.items() if name != node.id}
+        words = [said(each, others) for each in known[node.id]]
+        return "; or: ".join(dict.fromkeys(each for each in words if each != "…")) or "…"
     return "…"
 
 
