@@ -8,7 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const draw = () => {
     for (const figure of document.querySelectorAll(".vega-figure")) {
       const spec = JSON.parse(figure.querySelector("script").textContent);
-      spec.width = Math.min(spec.width || 560, figure.clientWidth - 90);
+      spec.width = Math.min(spec.width || 560, figure.clientWidth - 90, innerWidth - 130);
       const ink = dark() ? "#ececef" : "#1d1d1f", grid = dark() ? "#303036" : "#ececef";
       const axis = { labelColor: ink, titleColor: ink, gridColor: grid, domainColor: ink,
         tickColor: ink, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" };
