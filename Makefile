@@ -7,7 +7,7 @@ READY_DOCS := $(VENV)/.ready-docs
 # Two workers; tests that were skipped are listed with the reason.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
-.PHONY: demo test test-slow coverage lint docs bench results clean
+.PHONY: demo test test-slow coverage lint docs bench results cluster-faults clean
 
 demo: $(READY)
 	$(BIN)/rbve demo --out demo
@@ -43,6 +43,10 @@ results: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
+
+# Workers, nodes and drivers of a cluster on this machine killed at random; prints counts.
+cluster-faults: $(READY)
+	$(BIN)/python tools/cluster_faults.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
