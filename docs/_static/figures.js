@@ -19,5 +19,12 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   draw();
   new MutationObserver(draw).observe(document.body, { attributeFilter: ["data-theme"] });
+  let waiting, wide = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth === wide) return;
+    wide = innerWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(draw, 200);
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 });
