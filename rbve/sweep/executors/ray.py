@@ -339,7 +339,8 @@ class _Driver:
     def _leave(self) -> None:
         """Interrupted: tasks that wait are taken back, those at work save and end."""
         for ref in self.running:
-            self.ray.cancel(ref)
+            with suppress(self.ray.exceptions.RayError):  # the cluster itself is gone
+                self.ray.cancel(ref)
         if self.running:
             self.ray.wait(list(self.running), num_returns=len(self.running), timeout=_LEAVING)
         for task in self.running.values():
