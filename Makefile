@@ -7,7 +7,7 @@ READY_DOCS := $(VENV)/.ready-docs
 # Two workers; tests that were skipped are listed with the reason.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
-.PHONY: demo test test-slow coverage lint docs bench results cluster-faults clean
+.PHONY: demo test test-slow faults cluster-faults coverage lint docs bench results clean
 
 demo: $(READY)
 	$(BIN)/rbve demo --out demo
@@ -19,6 +19,10 @@ test: lint
 # by XLA's usual emitters with little optimisation, where tests/conftest.py chooses the quickest.
 test-slow: $(READY)
 	XLA_FLAGS=--xla_backend_optimization_level=1 $(PYTEST) -m slow tests
+
+# Kills, signals, full disks, damaged files, low limits: is anything lost, are results the same?
+faults: $(READY)
+	$(BIN)/python tools/faults --kills 300
 
 # Which lines of each folder the fast tier runs; processes that tests start are not counted.
 coverage: $(READY)
