@@ -123,7 +123,7 @@ class Case:
         while True:
             more: dict[str, Any] = {}
             if self.killed < stop:
-                more["after"] = self.moments.uniform(0.01, 0.8 * seconds)
+                more["after"] = self.moments.uniform(0.01, 1.1 * seconds)
             ended = self.run(*argv, **more)
             if ended.code == -signal.SIGKILL:
                 self.killed += 1
