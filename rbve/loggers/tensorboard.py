@@ -4,6 +4,7 @@ An event file is a sequence of records: length, its checksum, bytes, their check
 protocol buffer with time, step and a named number. Nothing needs to be installed to write them.
 """
 
+import math
 import struct
 import time
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from rbve.rows import Run
 
 FOLDER = "tensorboard"
 _MARK = "rbve"  # closes the names of our files
+_LARGEST = float.fromhex("0x1.fffffep127")  # of four bytes
 _POLYNOMIAL = 0x82F63B78  # CRC-32C, bits reversed
 
 
@@ -31,7 +33,7 @@ class _Events:
 
     def add(self, step: int, figures: Mapping[str, float]) -> None:
         values = [
-            _bytes(1, _text(1, name) + _key(2, 5) + struct.pack("<f", value))
+            _bytes(1, _text(1, name) + _key(2, 5) + _single(value))
             for name, value in figures.items()
         ]
         self._write(_key(2, 0) + _varint(step) + _bytes(5, b"".join(values)))
@@ -44,6 +46,13 @@ class _Events:
         event = _key(1, 1) + struct.pack("<d", time.time()) + event
         length = struct.pack("<Q", len(event))
         self._file.write(length + _checksum(length) + event + _checksum(event))
+
+
+def _single(value: float) -> bytes:
+    """Four bytes; what is beyond them, as squares of a run that diverges may be, as infinite."""
+    if abs(value) > _LARGEST:
+        value = math.copysign(math.inf, value)
+    return struct.pack("<f", value)
 
 
 def _key(number: int, kind: int) -> bytes:

@@ -22,8 +22,8 @@ def require() -> None:
 def opened(out: Path, run: Run) -> "_Logged":
     import wandb
 
-    return _Logged(
-        wandb.init(
+    try:
+        begun = wandb.init(
             project=os.environ.get("WANDB_PROJECT", "rbve"),
             id=run.job,
             name=run.job,
@@ -33,7 +33,13 @@ def opened(out: Path, run: Run) -> "_Logged":
             resume="allow",
             reinit="create_new",  # several runs train at a time
         )
-    )
+    except wandb.Error as error:
+        words = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(
+            f"Weights & Biases: {words}; or set WANDB_MODE=offline, which keeps runs in "
+            f"{out / 'wandb'}. The same command goes on from the last checkpoint"
+        ) from None
+    return _Logged(begun)
 
 
 class _Logged:

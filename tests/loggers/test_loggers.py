@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import sys
 import types
@@ -114,6 +115,19 @@ def test_a_logger_begun_again_does_not_say_rows_twice(tmp_path: Path) -> None:
     assert events(tmp_path, "job") == {(1, "return"): 0.5}
 
 
+def test_figures_of_a_run_that_diverges_are_kept(tmp_path: Path) -> None:
+    sink = tensorboard.opened(tmp_path, Run("job", {}, {}, []))
+    sink.add(1, {"square": 1e60, "below": -1e60, "none": math.nan, "least": 1e-60})
+    sink.close()
+    kept = {name: value for (_, name), value in events(tmp_path, "job").items()}
+    assert kept == {
+        "square": math.inf,
+        "below": -math.inf,
+        "none": pytest.approx(math.nan, nan_ok=True),
+        "least": 0.0,
+    }
+
+
 class Theirs(types.ModuleType):
     """As much of wandb as the logger calls."""
 
@@ -141,7 +155,7 @@ def test_weights_and_biases_gets_rows_from_where_it_was(
 ) -> None:
     theirs = Theirs()
     monkeypatch.setitem(sys.modules, "wandb", theirs)
-    theirs.step = 200  # of an earlier session
+    theirs.step = 200  # of an earlier process
     plan: Any = {"steps": 200, "every": 100, "eval_episodes": 2, "env": "catch"}
     rbve.train(store, "bve", out=tmp_path, log=("wandb",), **plan)
     (own,) = rows.find([tmp_path])
@@ -164,6 +178,23 @@ def test_offline_runs_of_wandb_lie_in_the_folder(
     done = run("train", store, *STEPS, "--out", tmp_path, "--log", "wandb")
     assert done.code == 0, done.err
     assert list((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
+
+
+def test_a_run_that_wandb_refuses_is_told_in_one_line(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs: Any = types.ModuleType("wandb")
+    theirs.Error = type("Error", (Exception,), {})
+
+    def init(**asked: Any) -> None:
+        raise theirs.Error("No API key.\nLog in.")
+
+    theirs.init = init
+    monkeypatch.setitem(sys.modules, "wandb", theirs)
+    done = run("train", store, *STEPS, "--out", tmp_path, "--log", "wandb")
+    assert done.code == 2
+    assert "Weights & Biases: No API key. Log in; or set WANDB_MODE=offline" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_missing_package_is_told_before_training(
