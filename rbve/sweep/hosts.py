@@ -8,15 +8,18 @@ from its checkpoints, and drop them.
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
+import numpy as np
 from jax.experimental import multihost_utils
 
 from rbve import backend
+from rbve.training.run import CHECKPOINT
 
 
 class Lost(ValueError):
@@ -66,7 +69,7 @@ class Hosts(NamedTuple):
                 if (out / job).is_dir():
                     shutil.copytree(out / job, place / job)
             try:
-                multihost_utils.sync_global_devices("copied")  # before the first one writes
+                _check_alike(place, jobs)  # which waits for all, before the first one writes
                 yield place
                 multihost_utils.sync_global_devices("written")  # whoever returns finds all of it
             except (jax.errors.JaxRuntimeError, ValueError) as error:
@@ -77,3 +80,18 @@ class Hosts(NamedTuple):
                     "another process of --hosts has ended; start the same command on each again, "
                     "and they go on from the last checkpoint"
                 ) from None
+
+
+def _check_alike(place: Path, jobs: Sequence[str]) -> None:
+    """One that began elsewhere, or with other runs, would leave the others waiting for ever."""
+    mark = 0
+    for job in jobs:
+        file = place / job / CHECKPOINT
+        content = file.read_bytes() if file.exists() else b""
+        mark = zlib.crc32(job.encode() + content, mark)
+    marks = np.ravel(multihost_utils.process_allgather(np.uint32(mark)))
+    if other := [str(number) for number, each in enumerate(marks) if each != marks[0]]:
+        raise ValueError(
+            f"--hosts: process {', '.join(other)} has other runs or checkpoints than process 0; "
+            "give each the same flags, with DATA and OUT on a file system that all of them see"
+        )

@@ -35,6 +35,11 @@ def run_jobs(
     after all others were, where some could not be.
     """
     if hosts is not None:
+        if cluster is not None or executor != DEFAULT or datasets:
+            raise ValueError(
+                "--hosts is of processes that you start, and data by path; leave --cluster and "
+                "--executor out"
+            )
         return _with_hosts(jobs, out, on_progress, devices, hosts)
     if cluster is not None and executor == DEFAULT:
         executor = CLUSTER

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.cli import run
+from support.ports import free_port
 from support.recordings import record_policy
 
 from rbve import rows
@@ -30,25 +30,20 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def free_port() -> int:
-    with socket.socket() as each:
-        each.bind(("127.0.0.1", 0))
-        return int(each.getsockname()[1])
-
-
-def begin(store: Path, out: Path, steps: int) -> list[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "rbve.cli", "train", str(store), "--out", str(out), *PLAN]
+def begin(store: Path, outs: Sequence[Path], steps: int) -> list[subprocess.Popen[str]]:
+    """A process for each place."""
+    command = [sys.executable, "-m", "rbve.cli", "train", str(store), *PLAN]
     command += ["--steps", str(steps), "--devices", "2"]
     address = f"127.0.0.1:{free_port()}"
     return [
         subprocess.Popen(
-            [*command, "--hosts", f"{address},2,{number}"],
+            [*command, "--out", str(out), "--hosts", f"{address},2,{number}"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
-        for number in range(2)
+        for number, out in enumerate(outs)
     ]
 
 
@@ -68,7 +63,7 @@ def alone(store: Path, out: Path, steps: int) -> Path:
 @pytest.mark.slow
 def test_two_commands_make_the_run_of_one(store: Path, tmp_path: Path) -> None:
     whole = alone(store, tmp_path / "one", 200)
-    ended(begin(store, tmp_path / "two", 200))
+    ended(begin(store, [tmp_path / "two"] * 2, 200))
     (folder,) = (tmp_path / "two").iterdir()
     assert folder.name == whole.name
     one, two = (read_tensors(each / CHECKPOINT)[0] for each in (whole, folder))
@@ -84,7 +79,7 @@ def test_after_one_process_was_killed_both_go_on(store: Path, tmp_path: Path) ->
     out, long = tmp_path / "two", 1_000_000
     steps = []
     for _ in range(2):
-        processes = begin(store, out, long)
+        processes = begin(store, [out] * 2, long)
         before = len(steps)
         while len(steps) == before:
             assert all(process.poll() is None for process in processes)
@@ -98,6 +93,25 @@ def test_after_one_process_was_killed_both_go_on(store: Path, tmp_path: Path) ->
         assert processes[0].returncode == 2
         assert "another process of --hosts has ended; start the same command" in told
     assert steps[1] > steps[0]
+
+
+@pytest.mark.slow
+def test_a_process_that_does_not_see_the_others_checkpoints_is_told(
+    store: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "two"
+    ended(begin(store, [out] * 2, 200))
+    for process in begin(store, [out, tmp_path / "elsewhere"], 200):
+        _, told = process.communicate(timeout=300)
+        assert process.returncode == 2
+        assert "process 1 has other runs or checkpoints than process 0" in told
+
+
+def test_hosts_go_with_no_other_way_to_train(store: Path, tmp_path: Path) -> None:
+    plan = ("--steps", 200, "--devices", 2, "--hosts", "127.0.0.1:7000,2,0", "--executor")
+    done = run("train", store, "--out", tmp_path, *PLAN, *plan, "processes")
+    assert done.code == 2
+    assert "leave --cluster and --executor out" in done.err
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1:7000", "10.0.0.1,2,0", "host:1,2,2", "host:1,0,0", ""])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.ports import free_port
 
 from rbve.data import load
 from rbve.spec import Spec
@@ -18,12 +18,6 @@ from rbve.tensors import read_tensors
 from rbve.training.run import CHECKPOINT, train_members
 
 SCRIPT = Path(__file__).parents[1] / "support" / "one_host.py"
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.mark.slow
