@@ -136,8 +136,10 @@ def own_cores(count: int) -> Iterator[set[int]]:
     folder = Path(tempfile.gettempdir()) / f"rbve-cores-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     held: dict[int, Any] = {}
+    # Everybody may write beside it: in another user's folder a name may lead to a file of ours.
+    own = folder.lstat().st_uid == os.getuid()
     try:
-        for core in sorted(os.sched_getaffinity(0)):
+        for core in sorted(os.sched_getaffinity(0)) if own else ():
             if len(held) < count:
                 file = open(folder / str(core), "wb")  # noqa: SIM115
                 try:

@@ -63,6 +63,12 @@ def test_tasks_of_one_node_take_different_cores(
         with node.own_cores(len(every) - 1) as rest:
             assert first | rest == every
             assert not first & rest
+    with monkeypatch.context() as other:  # in a folder that another user made
+        other.setattr(os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
+        (tmp_path / f"rbve-cores-{os.getuid()}").mkdir()
+        with node.own_cores(1) as none:
+            assert none == set()
+        assert not any((tmp_path / f"rbve-cores-{os.getuid()}").iterdir())
     with node.own_cores(len(every)) as again:
         assert again == every
 
