@@ -9,13 +9,12 @@ from markupsafe import escape
 from rbve.report import marks, page
 from rbve.report.chart import Chart, Panel, Point, Series
 from rbve.report.figure import Entry, Figure
-from rbve.report.ope_words import html_table, number
+from rbve.report.ope_words import BLUE, GREY, ORANGE, html_table, number
 from rbve.report.page import Section
 from rbve.tuning.search import Trial, Tuning
 from rbve.tuning.space import Range
 
-_BLUE, _GREY, _ORANGE = "#0b5cad", "#8a8f98", "#c2571a"
-_STATES = {"finished": _BLUE, "stopped": _GREY}
+_STATES = {"finished": BLUE, "stopped": GREY}
 
 
 def write(tuning: Tuning, data: str, out: Path) -> Path:
@@ -83,7 +82,7 @@ def _importance(tuning: Tuning) -> list[Section]:
         "mattered", "What mattered",
         "Share of what sets good trials apart from the others, by name (PED-ANOVA), at the "
         "first rung and over the ranges that were searched; rough under a few dozen trials.",
-        "rows", "", "%", (Panel("", (Series("importance", _BLUE, points),)),), x_scale="category",
+        "rows", "", "%", (Panel("", (Series("importance", BLUE, points),)),), x_scale="category",
     )  # fmt: skip
     return [Section("importance", "Importance", "", (chart,))]
 
@@ -121,7 +120,7 @@ def _scatter(
     }
     layers = []
     if best:
-        line = {"type": "line", "strokeWidth": 2, "color": _ORANGE, "interpolate": "step-after"}
+        line = {"type": "line", "strokeWidth": 2, "color": ORANGE, "interpolate": "step-after"}
         layers.append(marks.layer(line, along, best))
     dots = {**along, "color": marks.colours(_STATES)}
     dot = {"type": "point", "filled": True, "size": 60, "opacity": 1}

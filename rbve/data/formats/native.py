@@ -213,12 +213,11 @@ def write(source: Source, path: Path, overwrite: bool = False) -> None:
     check = functools.partial(refuse_to_replace, path, overwrite, _holds_dataset, _strangers)
     with replacing(path, check) as partial:
         pieces = source.pieces()
-        write = (
-            write_parts(source, partial, path)
-            if len(pieces) < 2
-            else (_write_pieces(pieces, partial, path))
-        )
-        write.finish()
+        if len(pieces) > 1:
+            writer = _write_pieces(pieces, partial, path)
+        else:
+            writer = write_parts(source, partial, path)
+        writer.finish()
 
 
 def _write_pieces(pieces: Sequence[Source], folder: Path, where: Path) -> StoreWriter:
