@@ -64,6 +64,8 @@ def _table(runs: Sequence[rows.Run], metrics: Sequence[str]) -> pa.Table:
     kept = [[row for row in run.rows if not metrics or row.metric in metrics] for run in runs]
     if not any(kept):
         known = sorted({row.metric for run in runs for row in run.rows})
+        if not known:
+            raise ValueError("the runs have no rows yet; wait for their first evaluation")
         raise ValueError(f"no row of {', '.join(metrics)}; there are {', '.join(known)}")
     counts = np.array(list(map(len, kept)))
     columns: dict[str, pa.Array] = {"job": _repeated([run.job for run in runs], counts)}

@@ -46,6 +46,10 @@ def test_metrics_are_chosen(folder: Path) -> None:
         rbve.results(folder, metrics=["returns"])
     with pytest.raises(ValueError, match=r"no rows\.jsonl below"):
         rbve.results(folder / "bve", (folder / "none").mkdir() or folder / "none")
+    (folder / "begun").mkdir()
+    rows.write(Run("begun", {}, {}, []), folder / "begun" / rows.FILE)
+    with pytest.raises(ValueError, match="no rows yet"):
+        rbve.results(folder / "begun")
     with pytest.raises(ValueError, match="pass the folders of runs"):
         rbve.results()
 

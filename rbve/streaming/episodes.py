@@ -68,7 +68,7 @@ class Episodes:
         values = column.to_pylist()
         numbers = np.empty(len(values), np.int64)
         for row, value in enumerate(values):
-            if value is None or value == "":
+            if value is None or value == "" or value != value:  # NaN
                 why[row] = f"column {name!r} says which episode a row is of; it is empty"
             elif value != self._name:
                 if value in self._ended:

@@ -152,6 +152,17 @@ def test_steps_that_are_none(name: str, row: int, value: Any, message: str, tmp_
     assert not (tmp_path / "out.parquet").exists()
 
 
+def test_an_episode_that_is_no_number(tmp_path: Path) -> None:
+    policy = random_policy("rbve", "lstm")
+    rows = episodes(policy)
+    rows["visit"] = [float(visit[1:]) for visit in rows["visit"]]
+    rows["visit"][8] = float("nan")
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    asked: dict[str, Any] = {"episode": "visit", "reward": "paid", "action": "did"}
+    with pytest.raises(ValueError, match="row 8: column 'visit' says which episode a row is of"):
+        rbve.predict(policy, tmp_path / "rows.parquet", tmp_path / "out.parquet", **asked)
+
+
 def test_columns_of_episodes_are_named(tmp_path: Path) -> None:
     policy = random_policy("rbve", "lstm")
     pq.write_table(pa.table(episodes(policy)), tmp_path / "rows.parquet")
