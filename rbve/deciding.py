@@ -74,7 +74,8 @@ def predict(
         keep: Columns of `rows` that are carried through; None = all.
         legal: Column of legal actions, or a prefix as in `legal:*`.
         values: Also write the value of every action.
-        on_error: "stop" at a row that is none, or "skip" it.
+        on_error: "stop" at a row that is none, or "skip" it, and with a memory the rows that follow
+            in its episode.
         prefix: Of the names of the columns that are added.
         observation: Columns of a policy whose data had no named ones: one of arrays, one for each
             number, or a prefix as in `pixel_*`; () = `observation` or `observation_*`.

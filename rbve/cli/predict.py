@@ -42,7 +42,8 @@ def command(
         legal: Column of legal actions, arrays of 0 and 1 or names as in "wait|treat"; or a prefix
             as in "legal:*", with a column for each action.
         values: Also write the value of every action.
-        on_error: What to do with a row that is none: stop there, or skip, count and list it.
+        on_error: What to do with a row that is none: stop there, or skip, count and list it; with
+            a memory also the rows that follow in its episode.
         prefix: Of the names of the columns that are added.
         observation: Columns of a policy whose data had no named ones: one of arrays, one for each
             number, or a prefix as in "pixel_*". Default: observation, or observation_*.

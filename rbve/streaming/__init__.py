@@ -224,6 +224,8 @@ def _decided(
             except ValueError as error:
                 raise ValueError(f"{log.path}: {error}") from None
             bad = [*bad, *odd]
+            lacking = {each.row for each in (*wrong, *bad)}
+            bad += episodes.without_memory(steps, lacking)
         good = np.ones(len(batch), np.bool_)
         faults = {each.row: each for each in (*wrong, *bad)}
         good[list(faults)] = False
@@ -231,11 +233,7 @@ def _decided(
         if good.any():
             mask = None if legal is None else legal[good]
             if episodes is not None and steps is not None:
-                found, blind = episodes.decide(decider, obs[good], mask, steps.of(good))
-                why = f"the row before it in its episode has no {episodes.columns[1]}"
-                faults |= {int(i): BadRow(int(i), why) for i in np.flatnonzero(good)[blind]}
-                found = {name: each[~blind] for name, each in found.items()}
-                good[list(faults)] = False
+                found = episodes.decide(decider, obs[good], mask, steps.of(good))
             else:
                 found = decider.rows(obs[good], mask)
         if faults:

@@ -4,7 +4,7 @@ What a row's decision follows is what the log says was done in the row before an
 without a column of actions, what the policy said there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ class Episodes:
         self._episode = -1  # its number
         self._after: dict[str, np.ndarray] = {}  # its memory
         self._last = (_NONE, 0.0)  # what was done in its last row, and what it brought
+        self._broken = -1  # number of the episode that goes on, if its memory lacks a row
 
     def read(self, batch: pa.RecordBatch, actions: Sequence[str]) -> tuple[Steps, list[BadRow]]:
         """The rows of a part as steps, and those that are none."""
@@ -83,10 +84,34 @@ class Episodes:
             numbers[row] = self._count
         return numbers
 
+    def without_memory(self, steps: Steps, bad: Collection[int]) -> list[BadRow]:
+        """Further rows that cannot be decided: what the row before brought is not known, or a row
+        before in their episode is left out, so that the memory lacks it."""
+        number = steps.episode
+        if not len(number):
+            return []
+        first = np.append(True, number[1:] != number[:-1])  # of their episodes, in this part
+        goes_on = ~first
+        goes_on[0] = number[0] == self._episode
+        blind = goes_on & np.isnan(np.append(self._last[1], steps.reward[:-1]))
+        lacking = blind.copy()
+        lacking[list(bad)] = True
+        before = np.cumsum(lacking) - lacking
+        begin = np.maximum.accumulate(np.where(first, np.arange(len(number)), 0))
+        broken = (before > before[begin]) | (number == self._broken)
+        self._broken = int(number[-1]) if broken[-1] or lacking[-1] else -1
+        no_reward = f"the row before it in its episode has no {self._names[1]}"
+        left_out = "a row before it in its episode is left out, so that the memory lacks it"
+        return [
+            BadRow(int(row), left_out if broken[row] else no_reward)
+            for row in np.flatnonzero(blind | broken)
+            if row not in bad
+        ]
+
     def decide(
         self, decider: Decider, obs: np.ndarray, legal: np.ndarray | None, steps: Steps
-    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """What is decided of the rows, and which rows lack what the row before brought."""
+    ) -> dict[str, np.ndarray]:
+        """What is decided of the rows, from the memory of those before them."""
         begins = np.flatnonzero(np.diff(steps.episode, prepend=-1))
         lengths = np.diff(np.append(begins, len(obs)))
         state = {name: np.repeat(each, len(begins), 0) for name, each in decider.begin().items()}
@@ -97,15 +122,13 @@ class Episodes:
                 state[name][0] = each[0]
             action[0], reward[0] = self._last
         decided: dict[str, np.ndarray] = {}
-        blind = np.zeros(len(obs), np.bool_)
         for step in range(int(lengths.max())):
             live = np.flatnonzero(lengths > step)
             rows = begins[live] + step
-            blind[rows] = np.isnan(reward[live])
             found, after = decider.step(
                 obs[rows], None if legal is None else legal[rows],
                 {
-                    "last_action": action[live], "last_reward": np.nan_to_num(reward[live]),
+                    "last_action": action[live], "last_reward": reward[live],
                     **{name: each[live] for name, each in state.items()},
                 },
             )  # fmt: skip
@@ -119,7 +142,7 @@ class Episodes:
         self._after = {name: each[-1:].copy() for name, each in state.items()}
         self._last = int(action[-1]), float(reward[-1])
         self._episode = steps.episode[-1]
-        return decided, blind
+        return decided
 
 
 def _ids(column: Any, actions: Sequence[str]) -> tuple[np.ndarray, dict[int, str]]:

@@ -152,6 +152,32 @@ def test_steps_that_are_none(name: str, row: int, value: Any, message: str, tmp_
     assert not (tmp_path / "out.parquet").exists()
 
 
+@pytest.mark.parametrize("group", [7, 1000])  # within episodes, or all at once
+@pytest.mark.parametrize(
+    ("name", "value", "skipped"), [("paid", float("inf"), 10), ("paid", None, 9), ("did", "?", 10)]
+)
+def test_what_follows_a_row_that_is_left_out_is_left_out(
+    name: str, value: Any, skipped: int, group: int, tmp_path: Path
+) -> None:
+    policy = random_policy("rbve", "lstm")
+    rows = episodes(policy)
+    whole, part = tmp_path / "whole.parquet", tmp_path / "part.parquet"
+    asked: dict[str, Any] = {"episode": "visit", "reward": "paid", "action": "did"}
+    asked["on_error"] = "skip"
+    pq.write_table(pa.table(rows), whole, row_group_size=group)
+    assert rbve.predict(policy, whole, tmp_path / "all.parquet", **asked).skipped == 0
+    rows[name][8] = value  # the third row of v2, which has twelve
+    pq.write_table(pa.table(rows), part, row_group_size=group)
+    done = rbve.predict(policy, part, tmp_path / "some.parquet", **asked)
+    assert done.skipped == skipped
+    first = 18 - skipped  # of those left out, of which the last is row 17
+    assert f"row {first}: " in done.listed[0]
+    assert f"row {first + 1}: a row before it in its episode is left out" in done.listed[1]
+    every = pq.read_table(tmp_path / "all.parquet")["policy_q"].to_pylist()
+    some = pq.read_table(tmp_path / "some.parquet")["policy_q"].to_pylist()
+    assert some == pytest.approx([*every[:first], *every[18:]], rel=1e-4, abs=1e-5)
+
+
 def test_an_episode_that_is_no_number(tmp_path: Path) -> None:
     policy = random_policy("rbve", "lstm")
     rows = episodes(policy)
