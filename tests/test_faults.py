@@ -16,12 +16,10 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks, and adopts orphans")
-def test_a_converter_is_killed(tmp_path: Path) -> None:
-    done = run("--only", "killed_converter", "--kills", 3, "--out", tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "killed_converter: 3 kills" in done.stdout
-    assert done.stdout.splitlines()[-1] == "kills: 3; faults: 1, of which failed: none"
+def test_each_fault_is_listed() -> None:
+    done = run("--help")
+    assert done.returncode == 0, done.stderr
+    assert "killed_trainer: Two runs end with the bytes" in " ".join(done.stdout.split())
 
 
 @pytest.mark.slow
