@@ -1,6 +1,6 @@
 """A large Parquet log to a native store: rows a second, peak memory, and how near to a bound.
 
-    python benchmarks/convert.py [--rows 10000000] [--length 200] [--folder /tmp]
+    python benchmarks/convert.py [--rows 10000000] [--length 200] [--shards 1] [--folder /tmp]
 
 The bound is the time Arrow takes to read the same columns of the same file and drop them.
 """
@@ -25,12 +25,13 @@ GROUP = 1 << 20  # rows of a row group, as data frame libraries write them
 CHILD = "--child"
 
 
-def make(path: Path, rows: int, length: int) -> None:
-    """A log of numbered episodes: 8 float columns, 4 actions, no final observations."""
+def make(path: Path, rows: int, length: int, begin: int = 0) -> None:
+    """A log of numbered episodes, from row `begin` on: 8 float columns, 4 actions, no final
+    observations."""
     rng = np.random.default_rng(0)
     writer = None
     for first in range(0, rows, GROUP):
-        number = np.arange(first, min(rows, first + GROUP))
+        number = begin + np.arange(first, min(rows, first + GROUP))
         table = pa.table(
             {
                 "episode": number // length,
@@ -50,12 +51,20 @@ def make(path: Path, rows: int, length: int) -> None:
         writer.close()
 
 
+def make_shards(folder: Path, rows: int, length: int, shards: int) -> None:
+    """The same in several files, each of whole episodes."""
+    folder.mkdir()
+    for number in range(shards):
+        make(folder / f"part-{number}.parquet", rows // shards, length, number * rows // shards)
+
+
 def bound(path: Path) -> tuple[float, float]:
     """Seconds, and of CPU."""
     start, cpu = time.perf_counter(), time.process_time()
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        for _ in file.iter_batches(1 << 16, use_threads=False):
-            pass
+    for each in sorted(path.iterdir()) if path.is_dir() else [path]:
+        with pq.ParquetFile(each, pre_buffer=False) as file:
+            for _ in file.iter_batches(1 << 16, use_threads=False):
+                pass
     return time.perf_counter() - start, time.process_time() - cpu
 
 
@@ -80,10 +89,14 @@ def convert(source: Path, target: Path) -> None:
     )
 
 
-def measure(rows: int, length: int, folder: Path | None) -> dict[str, float]:
+def measure(rows: int, length: int, shards: int, folder: Path | None) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         source, target = Path(name) / "log.parquet", Path(name) / "store"
-        make(source, rows, length)
+        if shards > 1:
+            source = Path(name) / "log"
+            make_shards(source, rows, length, shards)
+        else:
+            make(source, rows, length)
         wall, cpu = map(min, zip(*(bound(source) for _ in range(3)), strict=True))
         run = subprocess.run(
             [sys.executable, __file__, CHILD, str(source), str(target)],
@@ -106,9 +119,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--length", type=int, default=200, help="decisions of an episode")
+    parser.add_argument("--shards", type=int, default=1, help="files, read by all cores")
     parser.add_argument("--folder", type=Path, help="where the files go for a while")
-    arguments = parser.parse_args()
-    for name, value in measure(arguments.rows, arguments.length, arguments.folder).items():
+    asked = vars(parser.parse_args())
+    for name, value in measure(**asked).items():
         print(f"{name:>20} {value:,.1f}")
 
 
