@@ -157,3 +157,13 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     tab = Tab(tmp_path_factory.mktemp("profile"))
     yield tab
     tab.close()
+
+
+@pytest.fixture
+def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that appears when the module `marked` is imported."""
+    (tmp_path / "marked.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "marked", raising=False)
+    return tmp_path / "imported"

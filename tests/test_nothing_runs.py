@@ -29,16 +29,6 @@ ROOT = Path(__file__).parent.parent
 ROLES = ("--episode", "visit", "--action", "did", "--reward", "paid", "--observation", "age")
 
 
-@pytest.fixture
-def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that appears when the module `marked` is imported, or what it pickles is read."""
-    (tmp_path / "marked.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "marked", raising=False)
-    return tmp_path / "imported"
-
-
 class Marked:
     """Read from a pickle it imports the module."""
 

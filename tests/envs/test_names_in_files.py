@@ -37,16 +37,6 @@ gymnasium.register("Steps-v0", entry_point=Steps)
 """
 
 
-@pytest.fixture
-def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that appears when the module `marked` is imported."""
-    (tmp_path / "marked.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "marked", raising=False)
-    return tmp_path / "imported"
-
-
 def small(provenance: dict[str, Any]) -> Dataset:
     rng = np.random.default_rng(0)
     episodes = [

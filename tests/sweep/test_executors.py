@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import run
+from support.failing import failing_algorithm
 
 from rbve import rows
 from rbve.data import Dataset
@@ -129,13 +130,7 @@ def test_an_error_in_a_worker_is_one_line(small_job: SmallJob, tmp_path: Path) -
 
 
 def test_code_that_fails_in_a_worker_leaves_its_log(small_job: SmallJob, tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from typing import NamedTuple\n"
-        "HEAD, BOOTSTRAP = 'q', 'pair'\n"
-        "class Config(NamedTuple): pass\n"
-        "def loss(views, batch, config, options, td, key): raise LookupError('no such thing')\n"
-    )
+    file = failing_algorithm(tmp_path)
     with pytest.raises(ValueError, match=r"failed: LookupError: .*no such thing.*; see .*\.log"):
         run_jobs([small_job(str(file))], tmp_path / "out", executor="processes")
     (log,) = (tmp_path / "out" / "bundles").glob("*.log")

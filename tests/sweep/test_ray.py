@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import ray_cluster
 from support.cli import run
+from support.failing import failing_algorithm
 
 import rbve
 from rbve.files import locked
@@ -184,13 +185,7 @@ def test_tasks_go_to_nodes_with_accelerators(
 def test_code_that_fails_is_tried_twice_and_leaves_its_log(
     cluster: ray_cluster.RayCluster, small_job: SmallJob, tmp_path: Path
 ) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from typing import NamedTuple\n"
-        "HEAD, BOOTSTRAP = 'q', 'pair'\n"
-        "class Config(NamedTuple): pass\n"
-        "def loss(views, batch, config, options, td, key): raise LookupError('no such thing')\n"
-    )
+    file = failing_algorithm(tmp_path)
     with pytest.raises(ValueError, match=r"failed 2 times: .*no such thing.*; see .*\.log"):
         run_jobs([small_job(str(file))], tmp_path / "out", cluster=Cluster(cluster.address))
     assert len((tmp_path / "out" / "failures.jsonl").read_text().splitlines()) == 2
