@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from _case import TRAIN, Case, demand, demand_equal, demand_one_line
+from _case import TRAIN, Case, Failed, demand, demand_equal, demand_one_line
 
 _TIMES = 5
 _CHECKPOINT, _PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
@@ -19,7 +20,7 @@ def damaged_checkpoint(case: Case) -> str:
 
 
 def damaged_rows(case: Case) -> str:
-    """Rows that no longer are those the checkpoint counted: the same, or a line that refuses."""
+    """Rows that no longer are those the checkpoint counted: the same, or a line says what to do."""
     return _spoiled(case, "rows.jsonl", "going on from the checkpoint before it|damaged|delete")
 
 
@@ -52,6 +53,12 @@ def _spoiled(case: Case, name: str, words: str) -> str:
         if ended.code == 2:
             demand_one_line(ended, words)
             demand(name != _CHECKPOINT, f"refused, though there is a good one: {ended.last}")
+            advice = re.search(r"delete (\S+)", ended.last)
+            if advice is None:
+                raise Failed(f"no advice: {ended.last}")
+            shutil.rmtree(advice[1])
+            case.done(*train, out)
+            demand_equal(out, whole)
             refused += 1
             continue
         demand(ended.code == 0, ended.text[-600:])
@@ -59,7 +66,7 @@ def _spoiled(case: Case, name: str, words: str) -> str:
         demand(before == held or any(each in told for each in words.split("|")), ended.text[-600:])
         demand_equal(out, whole)
         equal += 1
-    return f"{equal} of {_TIMES} ended with equal bytes, {refused} were refused in a line"
+    return f"{equal} of {_TIMES} ended with equal bytes, {refused} after a line's advice"
 
 
 def _unfinished(runs: Path) -> list[Path]:
