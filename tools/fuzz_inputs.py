@@ -140,6 +140,23 @@ def damaged_table(rng: Random, table: pa.Table) -> pa.Table:
     return table.set_column(index, name, values)
 
 
+def shards(seed: Seed, rng: Random) -> Input:
+    """One of the files or stores is damaged as it would be alone, or gone, or of another kind."""
+    files = sorted(seed.files)
+    part = rng.choice(sorted({Path(file).parts[1] for file in files}))
+    kind, own = Path(part).suffix.lstrip(".") or "native", f"d/{part}"
+    if rng.random() < 0.1:
+        other = rng.choice([None, b"", b"PAR1", b"a,b\n1,2\n"])
+        return Input({file: other for file in files if file.startswith(own)}, True)
+    alone = "d" if kind == "native" else f"d.{kind}"
+    held = {
+        alone + file.removeprefix(own): data for file, data in seed.files.items() if own in file
+    }
+    changed = MAKERS[kind](Seed(kind, seed.name, alone, held), rng)
+    changes = {own + file.removeprefix(alone): data for file, data in changed.changes.items()}
+    return Input(changes, changed.past)
+
+
 def minari(seed: Seed, rng: Random) -> Input:
     if rng.random() < 0.4:
         file = "d/data/metadata.json"
@@ -278,4 +295,5 @@ MAKERS: dict[str, Callable[[Seed, Random], Input]] = {
     "minari_arrow": minari_arrow,
     "d3rlpy": d3rlpy,
     "rlu": rlu,
+    "shards": shards,
 }

@@ -130,6 +130,12 @@ def build(scratch: Path) -> list[Seed]:
     bare = table.replace_schema_metadata(None)
     pq.write_table(bare, folder("parquet-foreign") / "d.parquet", compression="none")
     add("parquet", "parquet-foreign", "d.parquet")
+    for format, suffix in (("parquet", ".parquet"), ("csv", ".csv"), ("native", "")):
+        name = f"shards-{format}"
+        (folder(name) / "d").mkdir()
+        for number in range(1 if format == "csv" else 2):  # texts number episodes through
+            write(full(), scratch / name / "d" / f"part-{number}{suffix}", format)
+        add("shards", name, "d")
     write_d3rlpy(folder("d3rlpy") / "d.h5")
     add("d3rlpy", "d3rlpy", "d.h5")
     for kind, records in tfrecords().items():

@@ -15,7 +15,7 @@ import pytest
 from support.cli import run
 from support.logs import joined, joined_with_notes, said
 
-from rbve.data import load
+from rbve.data import load, write
 from rbve.data.convert import convert
 from rbve.data.formats import read
 from rbve.data.logs import LogOptions
@@ -176,6 +176,19 @@ def test_lines_of_texts_are_those_of_their_file(tmp_path: Path) -> None:
     file.write_text("\n".join(lines) + "\n")
     with pytest.raises(ValueError, match=r"part-001\.csv: line 5: 9 fields"):
         convert(many, tmp_path / "store")
+
+
+def test_files_that_rbve_wrote_number_their_episodes_anew(tmp_path: Path) -> None:
+    whole = joined(cut(tmp_path / "log", log(), 10**6) / "part-000.parquet")
+    (tmp_path / "many").mkdir()
+    for number, (start, stop) in enumerate(((0, 1), (1, 2), (2, EPISODES))):
+        write(whole.part(start, stop), tmp_path / "many" / f"{number}.parquet")
+    data = joined(tmp_path / "many")
+    assert data.num_episodes == EPISODES
+    np.testing.assert_array_equal(data.offsets, whole.offsets)
+    np.testing.assert_array_equal(data.obs, whole.obs)
+    convert(tmp_path / "many", tmp_path / "store")
+    np.testing.assert_array_equal(load(tmp_path / "store").obs, whole.obs)
 
 
 def test_stores_are_read_as_one(tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ What cuts rows into whole episodes, also of episodes whose rows do not stand tog
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
+from itertools import chain
 from threading import Lock
 from typing import Any
 
@@ -49,9 +50,7 @@ def read_log(log: Log, options: LogOptions, report: Report) -> Source:
     provenance: dict[str, Any]
     if (own := log.own) is not None:
         refuse_types(log, roles, options, report)
-        for name in roles["episode"]:
-            for batch in log.batches([name]):
-                order.add(comparable(batch.column(name)))
+        order = _order(log, roles)
         by_id = own.actions == tuple(map(str, range(len(own.actions))))
         facts = (own.actions, by_id, own.shape, np.dtype(own.dtype), own.features)
         reading = Reading(roles, options, *facts, notes, own=True)
@@ -60,8 +59,12 @@ def read_log(log: Log, options: LogOptions, report: Report) -> Source:
         reading = Survey(log, roles, options, report, notes).reading(order)
         provenance = {"source": log.path.name, "format": log.format, "columns": roles.record()}
         notes += _end_notes(roles, options)
-    interleaved = order.interleaved()
     builder = Builder(log, reading, report, provenance)
+    if own is not None and log.logs:  # each file numbers its episodes anew
+        apart = partial(_pieces, log, builder, [_order(e, roles).interleaved() for e in log.logs])
+        parts = chain.from_iterable(piece.parts for piece in apart())
+        return Source(parts, log.total, lambda: sum(e.position() for e in log.logs), notes, apart)
+    interleaved = order.interleaved()
 
     def whole() -> Iterator[Dataset]:
         parts = _parts(log, builder, interleaved)
@@ -74,12 +77,21 @@ def read_log(log: Log, options: LogOptions, report: Report) -> Source:
     def pieces() -> list[Source]:
         begin = set(order.begins.tolist()) if roles.cut == "ids" else set(log.starts)
         apart = interleaved is None and roles.cut != "flags" and set(log.starts) <= begin
-        return _pieces(log, builder) if apart else []
+        return _pieces(log, builder, [None] * len(log.logs)) if apart else []
 
     return Source(whole(), log.total, log.position, notes, pieces)
 
 
-def _pieces(log: Log, builder: Builder) -> list[Source]:
+def _order(log: Log, roles: Roles) -> EpisodeOrder:
+    """Of a log whose types are known."""
+    order = EpisodeOrder()
+    for name in roles["episode"]:
+        for batch in log.batches([name]):
+            order.add(comparable(batch.column(name)))
+    return order
+
+
+def _pieces(log: Log, builder: Builder, interleaved: Sequence[Interleaved | None]) -> list[Source]:
     """The logs that a log consists of, to be read at the same time; notes are of all together."""
     own = [
         replace(builder, log=each, report=builder.report.shifted(start))
@@ -87,15 +99,18 @@ def _pieces(log: Log, builder: Builder) -> list[Source]:
     ]
     left, lock = len(own), Lock()
 
-    def parts(each: Builder) -> Iterator[Dataset]:
+    def parts(each: Builder, order: Interleaved | None) -> Iterator[Dataset]:
         nonlocal left
-        yield from _parts(each.log, each, None)
+        yield from _parts(each.log, each, order)
         with lock:
             left -= 1
             if not left:
                 builder.reading.notes.extend(reduce(Builder.merged, own).notes())
 
-    return [Source(parts(each), each.log.total, each.log.position) for each in own]
+    return [
+        Source(parts(each, order), each.log.total, each.log.position)
+        for each, order in zip(own, interleaved, strict=True)
+    ]
 
 
 def _end_notes(roles: Roles, options: LogOptions) -> list[str]:
