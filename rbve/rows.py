@@ -160,8 +160,9 @@ def header(run: Run) -> str:
 @functools.cache
 def code_version() -> dict[str, str]:
     """Version and commit of this code; "unknown" where nobody says."""
-    commit, place = "unknown", Path(__file__).parents[1]
-    if (place / ".git").exists():
+    place = Path(__file__).parents[1]
+    commit = _commit(place / ".git") or "unknown"
+    if commit == "unknown" and (place / ".git").exists():
         command = ["git", "-C", str(place), "rev-parse", "HEAD"]
         with suppress(OSError, subprocess.SubprocessError):
             done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
@@ -171,6 +172,20 @@ def code_version() -> dict[str, str]:
     except metadata.PackageNotFoundError:
         version = "unknown"
     return {"version": version, "commit": commit}
+
+
+def _commit(git: Path) -> str:
+    """As git keeps it, read without a process, which limits on open files may not allow."""
+    with suppress(OSError, UnicodeError):
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
+        if (git / name).is_file():
+            return (git / name).read_text().strip()
+        packed = (git / "packed-refs").read_text().splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+    return ""
 
 
 def text(run: Run) -> str:

@@ -86,7 +86,14 @@ def _session(ray: Any, address: str) -> Iterator[None]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                ray.init(configure_logging=False, **options)
+                try:
+                    ray.init(configure_logging=False, **options)
+                except RuntimeError:
+                    if not scratch:
+                        raise
+                    # Another cluster that started meanwhile may have taken its port.
+                    ray.shutdown()
+                    ray.init(configure_logging=False, **options)
         except ConnectionError:
             raise ValueError(
                 "no Ray cluster runs here; start one with `ray start --head`, give --cluster "

@@ -201,12 +201,16 @@ def _ended(study: Any) -> list[Any]:
 def _cohort(
     optuna: Any, study: Any, options: TuneOptions, space: Space
 ) -> list[tuple[Any, dict[str, Any]]]:
-    """Trials that a killed process left, and new ones up to a whole cohort; what each tries."""
+    """Trials that a killed process left, and new ones up to a whole cohort; what each tries.
+
+    A cohort that was cut is ended before the next begins: who goes on depends on who is compared.
+    """
     every = study.get_trials(deepcopy=False)
     left = [each for each in every if not each.state.is_finished()]
-    size = min(options.at_once, options.trials - len(_ended(study)))
+    first = left[0].number if left else len(every)
+    stop = min((first // options.at_once + 1) * options.at_once, options.trials)
     cohort = []
-    for k in range(max(size, len(left))):
+    for k in range(len(left) + max(0, stop - len(every))):
         number = left[k].number if k < len(left) else len(every) + k - len(left)
         seed = options.seed * 1_000_003 + number  # proposals of a search that was cut are the same
         if options.sampler == "tpe":
