@@ -112,12 +112,22 @@ def _session(ray: Any, address: str) -> Iterator[None]:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
+_reached_without: list[str] = []  # clusters of others, in this process
+
+
 @contextlib.contextmanager
 def _environment(address: str) -> Iterator[None]:
     """Of a cluster started here: a secret of its own, so that nobody else gives it work."""
     own = dict(_QUIET)
     if address == _LOCAL and "RAY_AUTH_MODE" not in os.environ:
+        if _reached_without:
+            raise ValueError(
+                "--cluster local has a secret, which Ray reads once in a process, and this one was "
+                f"on the cluster {_reached_without[0]} before; start another process for it"
+            )
         own |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": _secret()}
+    elif address != _LOCAL:
+        _reached_without.append(address)
     before = {name: os.environ.get(name) for name in own}
     os.environ.update(own)
     try:
