@@ -264,3 +264,17 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def commit_of(git: Path) -> str:
+    """What is checked out, read as git keeps it: limits on open files may allow no process."""
+    with suppress(OSError, UnicodeError):
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
+        if (git / name).is_file():
+            return (git / name).read_text().strip()
+        packed = (git / "packed-refs").read_text().splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+    return ""

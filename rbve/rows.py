@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rbve import schema
-from rbve.files import write_atomically
+from rbve.files import commit_of, write_atomically
 
 FILE = "rows.jsonl"
 EVALUATION = "evaluation.jsonl"  # of an evaluator beside training, in the same form
@@ -161,7 +161,7 @@ def header(run: Run) -> str:
 def code_version() -> dict[str, str]:
     """Version and commit of this code; "unknown" where nobody says."""
     place = Path(__file__).parents[1]
-    commit = _commit(place / ".git") or "unknown"
+    commit = commit_of(place / ".git") or "unknown"
     if commit == "unknown" and (place / ".git").exists():
         command = ["git", "-C", str(place), "rev-parse", "HEAD"]
         with suppress(OSError, subprocess.SubprocessError):
@@ -172,20 +172,6 @@ def code_version() -> dict[str, str]:
     except metadata.PackageNotFoundError:
         version = "unknown"
     return {"version": version, "commit": commit}
-
-
-def _commit(git: Path) -> str:
-    """As git keeps it, read without a process, which limits on open files may not allow."""
-    with suppress(OSError, UnicodeError):
-        head = (git / "HEAD").read_text().strip()
-        if not head.startswith("ref: "):
-            return head
-        name = head.removeprefix("ref: ")
-        if (git / name).is_file():
-            return (git / name).read_text().strip()
-        packed = (git / "packed-refs").read_text().splitlines()
-        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
-    return ""
 
 
 def text(run: Run) -> str:
