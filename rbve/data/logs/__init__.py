@@ -50,7 +50,7 @@ def read_log(log: Log, options: LogOptions, report: Report) -> Source:
     provenance: dict[str, Any]
     if (own := log.own) is not None:
         refuse_types(log, roles, options, report)
-        order = _order(log, roles)
+        order = order if log.logs else _order(log, roles)  # files of ours: each by itself, below
         by_id = own.actions == tuple(map(str, range(len(own.actions))))
         facts = (own.actions, by_id, own.shape, np.dtype(own.dtype), own.features)
         reading = Reading(roles, options, *facts, notes, own=True)
@@ -94,7 +94,7 @@ def _order(log: Log, roles: Roles) -> EpisodeOrder:
 def _pieces(log: Log, builder: Builder, interleaved: Sequence[Interleaved | None]) -> list[Source]:
     """The logs that a log consists of, to be read at the same time; notes are of all together."""
     own = [
-        replace(builder, log=each, report=builder.report.shifted(start))
+        replace(builder, log=each, report=builder.report.shifted(start), _steps=set())
         for each, start in zip(log.logs, log.starts, strict=True)
     ]
     left, lock = len(own), Lock()
